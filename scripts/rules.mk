@@ -1,14 +1,115 @@
-# Build rules; included by the Makefile.
+# How things are built; included by the Makefile. A changed header, flag, script or source rebuilds what
+# depends on it and nothing else.
 
-$(B)/obj/%.c.o: %.c scripts/rules.mk Makefile
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+        -Wcast-qual -Wwrite-strings -Wvla -Wformat=2 -Wundef -Wdouble-promotion -Werror
+
+# -ffp-contract=off: the reference and the generators promise the same bits on every machine.
+CFLAGS   := -std=c11 $(OPT) -g -ffp-contract=off -fno-strict-aliasing -pthread -D_GNU_SOURCE \
+            -ffile-prefix-map=$(CURDIR)=. $(WARN)
+# The CUDA toolkit is searched last and only for NVTX's header; deltarig itself needs none of it.
+NVTX_INC := $(firstword $(wildcard $(B)/third_party/nvtx/include) \
+              $(patsubst %/bin/nvcc,%/include,$(if $(NVCC),$(realpath $(NVCC)))))
+CPPFLAGS := -I. -Iharness -I$(B)/gen $(if $(NVTX_INC),-idirafter $(NVTX_INC))
+# -rdynamic: CPU kernel modules call back into the runtime inside the executable.
+LDFLAGS  := -rdynamic -pthread
+LDLIBS   := -ljansson -lxxhash -ldl -lm
+
+HARNESS_C := $(sort $(wildcard harness/*/*.c harness/device/cpu/*.c))
+HARNESS_S := $(sort $(wildcard harness/device/cpu/*.S))
+REF_C     := $(sort $(wildcard reference/*.c))
+OPS_C     := $(sort $(wildcard kernels/ops/*.c))
+CU        := $(sort $(wildcard kernels/gb10/*.cu kernels/bench/*.cu))
+OPERATORS := $(filter-out %_launch %_common,$(basename $(notdir $(OPS_C))))
+
+LIB_C  := $(filter-out harness/cli/main.c,$(HARNESS_C)) $(REF_C) $(OPS_C)
+LIB_O  := $(patsubst %,$(B)/obj/%.o,$(LIB_C) $(HARNESS_S)) $(B)/obj/gen/registry.o
+MAIN_O := $(B)/obj/harness/cli/main.c.o
+
+# --- objects --------------------------------------------------------------------------------------------
+
+FLAGS_STAMP := $(B)/flags
+$(FLAGS_STAMP): always
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
+	 echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' > $@
+.PHONY: always
 
-$(B)/obj/%.S.o: %.S scripts/rules.mk Makefile
+$(B)/obj/harness/record/provenance.c.o: CPPFLAGS += -DBUILD_FLAGS='"$(CC) -std=c11 $(OPT) -ffp-contract=off"'
+
+$(B)/obj/%.c.o: %.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -g -MMD -MP -c $< -o $@
+	@echo "  CC      $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-.PHONY: all
-all: $(B)/deltarig
+$(B)/obj/%.S.o: %.S $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@echo "  AS      $<"
+	@$(CC) $(CPPFLAGS) -g -MMD -MP -c $< -o $@
 
--include $(patsubst %.o,%.d,$(LIB_O) $(MAIN_O))
+$(B)/gen/registry.c: scripts/make-registry $(OPS_C) $(OPERATORS:%=cases/%.case)
+	@mkdir -p $(@D)
+	@echo "  GEN     $@"
+	@scripts/make-registry $(OPERATORS) > $@
+
+# A missing case file is named here, not by make's "no rule" message.
+cases/%.case:
+	@echo "error: operator $* (kernels/ops/$*.c) has no cases: write $@" >&2; exit 1
+
+$(B)/obj/gen/registry.o: $(B)/gen/registry.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/deltarig: $(MAIN_O) $(LIB_O)
+	@echo "  LINK    $@"
+	@$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
+# --- kernel modules -------------------------------------------------------------------------------------
+
+CPU_SHIM := $(wildcard harness/device/cpu/*.h harness/device/cpu/include/*)
+CPU_SO   := $(patsubst %.cu,$(B)/kernels/cpu/%.so,$(notdir $(CU)))
+FATBIN   := $(if $(NVCC),$(patsubst %.cu,$(B)/kernels/cuda/%.fatbin,$(notdir $(CU))))
+PREPASS  := $(B)/tools/cuda-prepass
+vpath %.cu kernels/gb10 kernels/bench
+
+$(PREPASS): scripts/cuda-prepass.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) $(CFLAGS) $< -o $@
+
+$(B)/kernels/cpu/%.so: %.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
+	@mkdir -p $(@D)
+	@echo "  CPU     $<"
+	@scripts/build-cpu-module $< $@
+
+$(B)/kernels/cuda/%.fatbin: %.cu scripts/build-cuda-module
+	@mkdir -p $(@D)
+	@echo "  NVCC    $<"
+	@scripts/build-cuda-module $< $@
+
+# --- tests ----------------------------------------------------------------------------------------------
+
+TEST_C    := $(sort $(wildcard tests/test_*.c))
+TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
+# Each tests/<folder>/*.c is a shared object for one test (an NVTX recorder, a driver that fails).
+TEST_SO   := $(patsubst tests/%.c,$(B)/tests/%.so,$(sort $(wildcard tests/*/*.c)))
+TEST_CPU  := $(patsubst tests/cpu/%.cu,$(B)/tests/cpu/%.so,$(sort $(wildcard tests/cpu/*.cu)))
+
+$(B)/tests/test_%: $(B)/obj/tests/test_%.c.o $(LIB_O)
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	@$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
+
+$(B)/tests/%.so: tests/%.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@echo "  SO      $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -MMD -MP -MF $(@:.so=.d) $< -o $@
+
+$(B)/tests/cpu/%.so: tests/cpu/%.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
+	@mkdir -p $(@D)
+	@echo "  CPU     $<"
+	@scripts/build-cpu-module $< $@
+
+DEPS := $(patsubst %.o,%.d,$(LIB_O) $(MAIN_O)) $(TEST_SO:.so=.d) $(CPU_SO:.so=.d) $(FATBIN:.fatbin=.d) \
+        $(TEST_CPU:.so=.d) $(patsubst tests/%.c,$(B)/obj/tests/%.c.d,$(TEST_C))
+-include $(wildcard $(DEPS))
