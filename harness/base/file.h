@@ -27,7 +27,7 @@ bool file_exists(const char *path);
 
 /* Calls `visit` for each regular file name in the directory in byte order of the names; stops and
    returns -1 when visit does. ERR_INPUT when the directory cannot be read. */
-int dir_each(const char *path, int (*visit)(const char *name, void *ctx, struct err *err), void *ctx,
-             struct err *err);
+int dir_each(const char *path, int (*visit)(const char *name, void *ctx, struct err *err),
+             void *ctx, struct err *err);
 
 #endif

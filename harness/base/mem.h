@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-void *xcalloc(size_t count, size_t size);          /* zeroed; free() it */
+void *xcalloc(size_t count, size_t size);             /* zeroed; free() it */
 void *xrealloc(void *old, size_t count, size_t size); /* overflow-checked count*size */
 char *xstrdup(const char *s);
 

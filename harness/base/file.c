@@ -1,0 +1,232 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define READ_BLOCK 65536
+
+/* --- reading ----------------------------------------------------------------------------------- */
+
+static int read_all(int fd, const char *path, size_t limit, struct text *out, struct err *err)
+{
+    char *block = xcalloc(READ_BLOCK, 1);
+    size_t total = 0;
+    int rc = 0;
+
+    for (;;) {
+        ssize_t n = read(fd, block, READ_BLOCK);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            rc = err_set(err, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+        if (n <= 0)
+            break;
+        total += (size_t)n;
+        if (total > limit) {
+            rc = err_set(err, ERR_INPUT, "%s: longer than the limit of %zu bytes", path, limit);
+            break;
+        }
+        text_add_bytes(out, block, (size_t)n);
+    }
+    free(block);
+    return rc;
+}
+
+int file_read(const char *path, size_t limit, struct text *out, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int rc;
+
+    if (fd < 0)
+        return err_set(err, ERR_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        rc = err_set(err, ERR_INPUT, "%s: is a directory, a file is needed", path);
+    else
+        rc = read_all(fd, path, limit, out, err);
+    close(fd);
+    return rc;
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* --- writing ----------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* A rename or a new file is durable only when its directory is synced too. Some file systems refuse
+   to sync a directory; the file itself is safe then, so that is not an error. */
+static void sync_parent(const char *path)
+{
+    char *copy = xstrdup(path);
+    char *slash = strrchr(copy, '/');
+    int fd;
+
+    if (slash == copy)
+        slash[1] = '\0';
+    else if (slash)
+        *slash = '\0';
+    fd = open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(copy);
+}
+
+int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
+{
+    struct text tmp;
+    int fd = -1;
+    int rc = -1;
+
+    text_init(&tmp);
+    text_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
+    fd = open(tmp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        err_set(err, ERR_INPUT, "%s: cannot create: %s", path, strerror(errno));
+        goto done;
+    }
+    if (write_all(fd, bytes, n) < 0 || fsync(fd) < 0) {
+        err_set(err, ERR_SYSTEM, "%s: cannot write: %s", path, strerror(errno));
+        goto done;
+    }
+    if (rename(tmp.data, path) < 0) {
+        err_set(err, ERR_INPUT, "%s: cannot replace: %s", path, strerror(errno));
+        goto done;
+    }
+    sync_parent(path);
+    rc = 0;
+done:
+    if (fd >= 0) {
+        close(fd);
+        if (rc < 0)
+            unlink(tmp.data);
+    }
+    text_release(&tmp);
+    return rc;
+}
+
+int file_append_sync(const char *path, const void *bytes, size_t n, struct err *err)
+{
+    bool fresh = !file_exists(path);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    struct stat before;
+    int rc = 0;
+
+    if (fd < 0)
+        return err_set(err, ERR_INPUT, "%s: cannot open for appending: %s", path, strerror(errno));
+    if (fstat(fd, &before) < 0) {
+        rc = err_set(err, ERR_SYSTEM, "%s: cannot stat: %s", path, strerror(errno));
+    } else if (write_all(fd, bytes, n) < 0 || fsync(fd) < 0) {
+        rc = err_set(err, ERR_SYSTEM, "%s: cannot append: %s", path, strerror(errno));
+        /* A full disk took a part of the line: take it back, what was there stays readable. */
+        if (S_ISREG(before.st_mode) && ftruncate(fd, before.st_size) < 0)
+            err_context(err, "%s: a partial line was left", path);
+    }
+    close(fd);
+    if (rc == 0 && fresh)
+        sync_parent(path);
+    return rc;
+}
+
+/* --- directories ------------------------------------------------------------------------------- */
+
+static int make_one(const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (mkdir(path, 0777) == 0)
+        return 0;
+    if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    return err_set(err, ERR_INPUT, "%s: cannot make the directory: %s", path,
+                   errno == EEXIST ? "a file of that name exists" : strerror(errno));
+}
+
+int dir_make(const char *path, struct err *err)
+{
+    char *copy = xstrdup(path);
+    int rc = 0;
+
+    for (char *p = copy + 1; rc == 0 && *copy && *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        rc = make_one(copy, err);
+        *p = '/';
+    }
+    if (rc == 0)
+        rc = make_one(copy, err);
+    free(copy);
+    return rc;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const char *const *x = a;
+    const char *const *y = b;
+
+    return strcmp(*x, *y);
+}
+
+static bool is_regular(DIR *dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dirfd(dir), name, &st, 0) == 0 && S_ISREG(st.st_mode);
+}
+
+int dir_each(const char *path, int (*visit)(const char *name, void *ctx, struct err *err),
+             void *ctx, struct err *err)
+{
+    DIR *dir = opendir(path);
+    char **names = NULL;
+    size_t count = 0;
+    int rc = 0;
+
+    if (!dir)
+        return err_set(err, ERR_INPUT, "%s: cannot read the directory: %s", path, strerror(errno));
+    for (struct dirent *d; (d = readdir(dir)) != NULL;) {
+        if (!is_regular(dir, d->d_name))
+            continue;
+        names = xrealloc(names, count + 1, sizeof *names);
+        names[count++] = xstrdup(d->d_name);
+    }
+    closedir(dir);
+    if (count)
+        qsort(names, count, sizeof *names, by_bytes);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = visit(names[i], ctx, err) < 0 ? -1 : 0;
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+    return rc;
+}
