@@ -1,12 +1,14 @@
 # What can be asked for; included by the Makefile. Goals that set up the machine run make again, so that
 # what was just installed is seen.
 
-.PHONY: all tests setup verify check bench baseline clean help
+.PHONY: all tests lint-clang setup verify check nofma bench baseline clean help
 .SECONDARY:
 
 all: $(B)/deltarig $(CPU_SO) $(FATBIN)
 
 tests: all $(TEST_BIN) $(TEST_SO) $(TEST_CPU)
+
+lint-clang: $(CLANG_OK)
 
 setup:
 	@scripts/setup build
@@ -20,6 +22,9 @@ check:
 	@scripts/setup check
 	@$(MAKE) -j$(JOBS) tests
 	@scripts/check $(B)
+
+# Needs nvcc: the modules for scripts/compare-bits.
+nofma: $(FATBIN:$(B)/kernels/cuda/%=$(B)/kernels/cuda-nofma/%)
 
 bench: all
 	@$(B)/deltarig bench --tier perf --device $(DEVICE)

@@ -87,6 +87,12 @@ $(B)/kernels/cuda/%.fatbin: %.cu scripts/build-cuda-module
 	@echo "  NVCC    $<"
 	@scripts/build-cuda-module $< $@
 
+# The same kernels with multiply and add kept apart: only for comparing bits with the CPU device.
+$(B)/kernels/cuda-nofma/%.fatbin: %.cu scripts/build-cuda-module
+	@mkdir -p $(@D)
+	@echo "  NVCC    $< (no fma)"
+	@NOFMA=1 scripts/build-cuda-module $< $@
+
 # --- tests ----------------------------------------------------------------------------------------------
 
 TEST_C    := $(sort $(wildcard tests/test_*.c))
@@ -113,3 +119,12 @@ $(B)/tests/cpu/%.so: tests/cpu/%.cu $(PREPASS) scripts/build-cpu-module $(CPU_SH
 DEPS := $(patsubst %.o,%.d,$(LIB_O) $(MAIN_O)) $(TEST_SO:.so=.d) $(CPU_SO:.so=.d) $(FATBIN:.fatbin=.d) \
         $(TEST_CPU:.so=.d) $(patsubst tests/%.c,$(B)/obj/tests/%.c.d,$(TEST_C))
 -include $(wildcard $(DEPS))
+
+# --- a second opinion on warnings -----------------------------------------------------------------------
+
+CLANG_OK := $(patsubst %,$(B)/clang/%.ok,$(LIB_C) harness/cli/main.c $(TEST_C))
+$(B)/clang/%.c.ok: %.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@clang $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
+	@touch $@
+-include $(wildcard $(CLANG_OK:.ok=.d))
