@@ -1,11 +1,7 @@
 /*
- * What a device implements: device.c dispatches every function of device.h through this table. Each
- * member has the contract of the function of the same name there (module_*, event_*, graph_* keep
- * their prefix; the device_* ones drop it).
- *
- * The opaque structs of device.h start with the members below; an implementation embeds them FIRST:
- *
- *     struct cpu_device { struct device base; ... };
+ * What a backend provides. device.c forwards the calls of device.h through this table; each backend embeds the
+ * structs below FIRST in its own (struct cpu_device { struct device base; ... }), so that a pointer to
+ * one is a pointer to the other. The contracts of the functions are those of device.h.
  */
 #ifndef DEVICE_DEVICE_OPS_H
 #define DEVICE_DEVICE_OPS_H
@@ -15,7 +11,8 @@
 struct device_ops {
     void (*close)(struct device *dev);
 
-    int (*alloc)(struct device *dev, size_t bytes, const char *label, dev_ptr *out, struct err *err);
+    int (*alloc)(struct device *dev, size_t bytes, const char *label, dev_ptr *out,
+                 struct err *err);
     void (*free)(struct device *dev, dev_ptr ptr); /* never called with 0 */
     int (*upload)(struct device *dev, dev_ptr dst, const void *src, size_t bytes, struct err *err);
     int (*download)(struct device *dev, void *dst, dev_ptr src, size_t bytes, struct err *err);
@@ -27,7 +24,6 @@ struct device_ops {
     int (*module_kernel)(struct module *m, const char *entry, struct kernel **out, struct err *err);
     const char *const *(*module_entries)(struct module *m);
 
-    /* Arguments and GB10 limits have been checked by launch_submit(). */
     int (*launch)(struct device *dev, const struct launch *launch, struct err *err);
     int (*sync)(struct device *dev, struct err *err);
 
@@ -49,24 +45,23 @@ struct device {
     struct device_info info;
 };
 
+/* The backend fills `device` when it creates one. */
 struct module {
     struct device *device;
 };
-
 struct event {
     struct device *device;
 };
-
 struct graph {
     struct device *device;
 };
 
-/* The two implementations. `index` is N of "cuda:N". */
+/* The backends' constructors; *out is closed with device_close(). */
 int cpu_device_open(struct device **out, struct err *err);
-int cuda_device_open(unsigned index, struct device **out, struct err *err);
+int cuda_device_open(unsigned ordinal, struct device **out, struct err *err);
 
-/* For device_enumerate(): what the machine has, without opening it for work. */
-void cpu_device_describe(struct device_info *info);
-unsigned cuda_device_describe(struct device_info *infos, unsigned max, char *why, size_t n);
+/* Describes the CUDA devices without making a context on any; returns how many were filled in. 0 with
+   the reason in `why` when there is none. */
+unsigned cuda_device_enumerate(struct device_info *infos, unsigned max, struct err *why);
 
 #endif
