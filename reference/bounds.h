@@ -17,8 +17,8 @@
 #include <stddef.h>
 
 #define U_FP32 0x1p-24 /* unit roundoff: half an ulp, round to nearest even */
-#define U_BF16 0x1p-9
-#define U_TF32 0x1p-12 /* round to nearest; truncating hardware: 2^-11 */
+#define U_BF16 0x1p-8 /* 8 significant bits */
+#define U_TF32 0x1p-11 /* 11 significant bits, round to nearest; truncating hardware: 2^-10 */
 #define TINY_FP32 0x1p-150 /* half the smallest subnormal: absolute rounding error below the normal range */
 #define TINY_BF16 0x1p-134
 #define FTZ_FP32 0x1p-126  /* when a kernel may flush subnormals to zero */
