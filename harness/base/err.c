@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One line, always: a newline inside an error text would break the tables and records it ends in. */
+/* One line, always: a newline inside an error text would break the tables and records it
+   ends in. */
 static void keep_one_line(char *text)
 {
     for (char *p = text; *p; p++)

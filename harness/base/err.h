@@ -1,7 +1,7 @@
 /*
- * Errors as values. A function that can fail takes `struct err *err` last, returns 0 or -1, and on
- * -1 has described the failure in `err`. Callers add context and pass it up; only the command line
- * prints. There is no global error state, so every function here is safe on any thread.
+ * Errors as values. A function that can fail takes `struct err *err` last, returns 0 or -1, and
+ * on -1 has described the failure in `err`. Callers add context and pass it up; only the command
+ * line prints. There is no global error state, so every function here is safe on any thread.
  *
  *     if (device_alloc(dev, bytes, &ptr, err) < 0)
  *         return err_context(err, "buffer %s", name);

@@ -13,7 +13,8 @@
 
 #define READ_BLOCK 65536
 
-/* --- reading ----------------------------------------------------------------------------------- */
+/* --- reading
+   ----------------------------------------------------------------------------------- */
 
 static int read_all(int fd, const char *path, size_t limit, struct text *out, struct err *err)
 {
@@ -62,7 +63,8 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* --- writing ----------------------------------------------------------------------------------- */
+/* --- writing
+   ----------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const void *bytes, size_t n)
 {
@@ -81,8 +83,8 @@ static int write_all(int fd, const void *bytes, size_t n)
     return 0;
 }
 
-/* A rename or a new file is durable only when its directory is synced too. Some file systems refuse
-   to sync a directory; the file itself is safe then, so that is not an error. */
+/* A rename or a new file is durable only when its directory is synced too. Some file systems
+   refuse to sync a directory; the file itself is safe then, so that is not an error. */
 static void sync_parent(const char *path)
 {
     char *copy = xstrdup(path);
@@ -157,7 +159,8 @@ int file_append_sync(const char *path, const void *bytes, size_t n, struct err *
     return rc;
 }
 
-/* --- directories ------------------------------------------------------------------------------- */
+/* --- directories
+   ------------------------------------------------------------------------------- */
 
 static int make_one(const char *path, struct err *err)
 {

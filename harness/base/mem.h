@@ -1,7 +1,7 @@
 /*
- * Allocation that cannot be forgotten to be checked: these abort with a message when memory is out
- * (sizes that come from input files are validated with size_product() and limits BEFORE allocation,
- * so an abort here is a machine without memory, not a hostile file).
+ * Allocation that cannot be forgotten to be checked: these abort with a message when memory is
+ * out (sizes that come from input files are validated with size_product() and limits BEFORE
+ * allocation, so an abort here is a machine without memory, not a hostile file).
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H

@@ -13,7 +13,8 @@ unsigned parallel_cpus(void)
     cpu_set_t set;
     long online;
 
-    /* cpu_set_t holds 1,024 CPUs; a larger machine makes the call fail, and the fallback counts. */
+    /* cpu_set_t holds 1,024 CPUs; a larger machine makes the call fail, and the fallback
+       counts. */
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);

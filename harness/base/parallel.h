@@ -10,8 +10,8 @@
 /* Number of CPUs this process may run on (affinity respected); at least 1. */
 unsigned parallel_cpus(void);
 
-/* Runs body(i, ctx) for i in [0, count) on `workers` threads (0 = parallel_cpus()); returns when all
-   are done. */
+/* Runs body(i, ctx) for i in [0, count) on `workers` threads (0 = parallel_cpus()); returns
+   when all are done. */
 void parallel_for(size_t count, unsigned workers, void (*body)(size_t i, void *ctx), void *ctx);
 
 #endif

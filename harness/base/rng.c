@@ -1,6 +1,7 @@
 /*
- * SplitMix64 read at any position: the n-th output of a stream is a mix of seed + n * gamma (G. Steele,
- * D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), so it needs no state.
+ * SplitMix64 read at any position: the n-th output of a stream is a mix of seed + n * gamma (G.
+ * Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), so it
+ * needs no state.
  */
 #include "base/rng.h"
 
@@ -10,8 +11,9 @@
 #define FNV_BASIS 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
 
-/* Keep the words behind rng_normal and rng_below apart from those of rng_bits at equal key and
-   index: nothing-up-my-sleeve numbers, the first two initial words of SHA-512 (FIPS 180-4, 5.3.5). */
+/* Keep the words behind rng_normal and rng_below apart from those of rng_bits at equal key
+   and index: nothing-up-my-sleeve numbers, the first two initial words of SHA-512 (FIPS
+   180-4, 5.3.5). */
 #define SALT_NORMAL 0x6a09e667f3bcc908u
 #define SALT_BELOW  0xbb67ae8584caa73bu
 
@@ -57,8 +59,9 @@ double rng_normal(uint64_t key, uint64_t index)
         for (int f = 0; f < NORMAL_PER_WORD; f++)
             sum += (bits >> (f * NORMAL_FIELD)) & NORMAL_FIELD_MASK;
     }
-    /* 12 fields, each uniform on 0 .. 2^21-1 with mean (2^21-1)/2: the sum less its mean, scaled to
-       unit intervals. Variance 12 (2^42-1)/12 / 2^42 = 1 - 2^-42. Every step is exact. */
+    /* 12 fields, each uniform on 0 .. 2^21-1 with mean (2^21-1)/2: the sum less its mean,
+       scaled to unit intervals. Variance 12 (2^42-1)/12 / 2^42 = 1 - 2^-42. Every step is
+       exact. */
     return ((double)sum - 6.0 * (double)NORMAL_FIELD_MASK) * 0x1p-21;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Counter-based random numbers: the value at (key, index) needs no state, so inputs can be generated
- * in any order, on any thread, on any machine, with the same bits. Only integer arithmetic and exact
- * floating-point operations are used (no libm).
+ * Counter-based random numbers: the value at (key, index) needs no state, so inputs can be
+ * generated in any order, on any thread, on any machine, with the same bits. Only integer
+ * arithmetic and exact floating-point operations are used (no libm).
  */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
