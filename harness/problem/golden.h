@@ -29,7 +29,8 @@ struct golden {
     struct expectation of[PROBLEM_MAX_BUFFERS];
 };
 
-void golden_init(struct golden *g, const struct problem *p);  /* every buffer: all KEEP; SCRATCH: FREE */
+void golden_init(struct golden *g,
+                 const struct problem *p); /* every buffer: all KEEP; SCRATCH: FREE */
 void golden_release(struct golden *g);
 
 /* Allocates the arrays of buffer `id` (all KEEP, NaN value and bounds) and returns the expectation. */
@@ -48,6 +49,7 @@ size_t golden_values(const struct golden *g, const struct problem *p);
 int golden_store(const char *dir, const struct problem *p, const struct golden *g, struct err *err);
 int golden_load(const char *dir, const struct problem *p, struct golden *g, struct err *err);
 /* One .npy each for value, worst and likely of each buffer, for other people's tools. */
-int golden_export(const char *dir, const struct problem *p, const struct golden *g, struct err *err);
+int golden_export(const char *dir, const struct problem *p, const struct golden *g,
+                  struct err *err);
 
 #endif

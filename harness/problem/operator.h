@@ -35,8 +35,9 @@ struct reference_env {
 struct operator_run {
     const struct problem *problem;
     struct device *device;
-    const struct kernel *const *kernel; /* in the order of op->entries; NULL where optional and absent */
-    const dev_ptr *ptr;                 /* in the order of problem->buffer */
+    const struct kernel *const
+        *kernel;        /* in the order of op->entries; NULL where optional and absent */
+    const dev_ptr *ptr; /* in the order of problem->buffer */
 };
 
 /* Host copies of all buffers after a run, for bitwise contracts. */
@@ -66,21 +67,23 @@ void identity_equal(struct identity_report *rep, const struct outcome *out, cons
 
 /* Compulsory work of one run: what no implementation can avoid. */
 struct cost {
-    double read_bytes, write_bytes; /* device memory: each input once, each output once */
-    double flops;                   /* multiply and add count one each */
+    double read_bytes, write_bytes;         /* device memory: each input once, each output once */
+    double flops;                           /* multiply and add count one each */
     enum { COST_FP32, COST_BF16_MMA } unit; /* which roof the flops are held against */
 };
 
-struct operator {
+struct operator
+{
     const char *name;
     const char *summary; /* one line for `deltarig list` */
     const struct operator_entry *entries;
     const struct param *params; /* ends with { NULL } */
-    const char *contract;       /* the declared numeric contract, for the record: formats, reduction, fma */
+    const char
+        *contract; /* the declared numeric contract, for the record: formats, reduction, fma */
     unsigned reference_version; /* raise when the reference's numbers change: goldens are rebuilt */
 
     /* Declares the buffers and fills the inputs from the seed. ERR_INPUT for impossible dims. */
-    int (*shape)(struct problem *p, struct err *err);
+    int (*shape)(struct problem * p, struct err * err);
     /* Writes the expectations. `g` is initialised. */
     int (*reference)(const struct problem *p, const struct reference_env *env, struct golden *g,
                      struct err *err);
@@ -92,8 +95,8 @@ struct operator {
 };
 
 /* The generated table, in byte order of the names. */
-extern const struct operator *const operator_table[];
+extern const struct operator* const operator_table[];
 extern const size_t operator_count;
-const struct operator *operator_find(const char *name); /* NULL when unknown */
+const struct operator* operator_find(const char *name); /* NULL when unknown */
 
 #endif

@@ -20,7 +20,7 @@ enum role {
 
 /* Where an element of a DTYPE_PTR buffer points: into another buffer of the problem. */
 struct pointer_ref {
-    int buffer; /* index of the buffer; POINTER_POISON for an address nobody may follow */
+    int buffer;    /* index of the buffer; POINTER_POISON for an address nobody may follow */
     size_t offset; /* bytes */
 };
 
@@ -31,12 +31,13 @@ struct buffer {
     enum dtype dtype;
     enum role role;
     unsigned ndim;
-    size_t dim[BUFFER_MAX_DIMS];       /* row-major, outermost first */
-    const char *axis[BUFFER_MAX_DIMS]; /* "seq", "token", "head", "row": how a failure names an element */
-    size_t count;                      /* product of dim */
+    size_t dim[BUFFER_MAX_DIMS]; /* row-major, outermost first */
+    const char
+        *axis[BUFFER_MAX_DIMS]; /* "seq", "token", "head", "row": how a failure names an element */
+    size_t count;               /* product of dim */
     size_t bytes;
-    void *init;                /* host contents before the launch; owned by the problem; poison for OUT */
-    struct pointer_ref *refs;  /* for DTYPE_PTR, count of them; owned by the problem */
+    void *init; /* host contents before the launch; owned by the problem; poison for OUT */
+    struct pointer_ref *refs; /* for DTYPE_PTR, count of them; owned by the problem */
 };
 
 struct problem {

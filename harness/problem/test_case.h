@@ -23,34 +23,51 @@ struct operator;
 /* One parameter an operator accepts. `seed` is implied for every operator and comes last. */
 struct param {
     const char *key;
-    uint32_t fallback;          /* the value when the text does not give one */
-    uint32_t min, max;          /* inclusive; for choices 0 and count-1 */
-    const char *const *choices; /* NULL-terminated names of the values 0,1,2...; NULL for a number */
+    uint32_t fallback; /* the value when the text does not give one */
+    uint32_t min, max; /* inclusive; for choices 0 and count-1 */
+    const char *const
+        *choices; /* NULL-terminated names of the values 0,1,2...; NULL for a number */
 };
 
 enum tier { TIER_SMOKE, TIER_FULL, TIER_PERF };
 
 struct test_case {
-    const struct operator *op;
+    const struct operator* op;
     uint32_t value[CASE_MAX_PARAMS]; /* in the order of op->params */
     uint64_t seed;
-    enum tier tier;
+    enum tier tier;           /* TIER_FULL unless a case file says otherwise */
     char text[CASE_MAX_TEXT]; /* canonical */
+    char origin[160];         /* "cases/x.case:12", or "" when typed */
 };
 
-/* Parses one case text. ERR_INPUT names the key, the value and what is allowed. */
+const char *tier_name(enum tier tier); /* "smoke" "full" "perf" */
+bool tier_parse(const char *name, enum tier *out);
+
+/* Parses one case text: words apart by blanks, the operator's name first, then key=value in any order.
+   ERR_INPUT names the key, the value and what is allowed. */
 int case_parse(const char *text, struct test_case *out, struct err *err);
+/* The same for an operator that need not be in the table; the text must start with its name. */
+int case_parse_for(const struct operator* op, const char *text, struct test_case *out,
+                   struct err *err);
 
 /* The value of a declared parameter; BUG for a key that the operator does not declare. */
 uint32_t case_u32(const struct test_case *tc, const char *key);
 /* The chosen name of a parameter with choices. */
 const char *case_choice(const struct test_case *tc, const char *key);
+/* True when some parameter's chosen name is "zero": the case then means its zeros, and an output that
+   is zero throughout is no reason to mistrust it (measure/judge.h). Name choices accordingly. */
+bool case_declares_zero(const struct test_case *tc);
 
 /*
  * Case files: one case a line, '#' starts a comment, [smoke] [full] [perf] open a tier, and
  * `key={a,b,c}` stands for each value in turn (the product over all braces of a line, leftmost
- * slowest). Each line's operator must be the file's. Errors read "cases/x.case:12: ...".
+ * slowest). Each line's operator must be the file's. The same case twice in one tier is an error (in two
+ * tiers it is not). Errors read "cases/x.case:12: ...".
  */
+#define CASE_FILE_MAX_BYTES ((size_t)1 << 20)
+#define CASE_LINE_MAX       4096
+#define CASE_LIST_MAX       20000 /* cases in one list: a product typed by mistake ends here */
+
 struct case_list {
     struct test_case *items;
     size_t count, cap;
