@@ -62,7 +62,6 @@ struct kernel {
     struct module *module;
     char entry[128];
     unsigned nparams;
-    bool signature_unknown; /* a CUDA driver before 12.4 does not tell: arguments go unchecked */
     uint8_t param_size[KERNEL_MAX_PARAMS]; /* bytes of each parameter, from the kernel's own signature */
     char param_kind[KERNEL_MAX_PARAMS + 1]; /* 'p' pointer, 'u' 'i' 'f' 4 bytes, 'U' 'I' 'd' 8 bytes,
                                                '?' when the device knows only the size (CUDA) */

@@ -142,8 +142,6 @@ static int check_args(const struct launch *l, struct err *err)
 
     if (l->overflow)
         return err_set(err, ERR_REFUSED, "more than %d arguments", KERNEL_MAX_PARAMS);
-    if (k->signature_unknown)
-        return 0;
     if (l->nargs != k->nparams)
         return err_set(err, ERR_REFUSED, "%u arguments given, the kernel takes %u", l->nargs,
                        k->nparams);
