@@ -91,6 +91,13 @@ struct operator
     int (*launch)(const struct operator_run *run, struct err *err);
     /* Bitwise contracts; NULL when there are none. */
     void (*identities)(const struct outcome *out, struct identity_report *rep);
+    /* For compositions, NULL otherwise: judges each stage on the very bits that the stage before it
+       left in `out`, so that roundings do not pile up and a failure names the first stage to diverge.
+       Called after a run was collected, with an initialised `g`; each buffer it opens there replaces
+       what reference() expects of that buffer. Outcomes may be any garbage. A verdict names the first
+       diverging buffer in the problem's order, which is the order of the stages. */
+    int (*stages)(const struct outcome *out, const struct reference_env *env, struct golden *g,
+                  struct err *err);
     void (*cost)(const struct problem *p, struct cost *cost);
 };
 
