@@ -41,7 +41,7 @@ double rounding_error(double magnitude, struct format f)
     int exponent;
     frexp(magnitude, &exponent);
     double half_ulp = ldexp(f.u, exponent - 1);
-    return half_ulp > f.tiny ? half_ulp : f.tiny;
+    return magnitude > 0.0 && half_ulp > f.tiny ? half_ulp : f.tiny;
 }
 
 double bounded_radius(struct bounded x)
