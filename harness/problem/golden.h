@@ -18,8 +18,9 @@
 enum expect { EXPECT_KEEP, EXPECT_VALUE, EXPECT_EXACT, EXPECT_FREE };
 
 struct expectation {
+    size_t count;    /* elements of the buffer; 0 until golden_open() or a load gave it arrays */
     uint8_t *expect; /* count of enum expect; NULL: all KEEP */
-    double *value;   /* count; for VALUE and EXACT */
+    double *value;   /* count; for VALUE and EXACT; NULL when there are neither */
     float *worst;    /* count; for VALUE, rounded up */
     float *likely;   /* count; for VALUE, rounded up */
 };
@@ -41,14 +42,24 @@ void expect_exact(struct expectation *e, size_t i, double value);
 /* How many VALUE elements there are: the reference chooses its lambda from an upper bound of this. */
 size_t golden_values(const struct golden *g, const struct problem *p);
 
+/* What element i must hold; KEEP where the arrays are absent. */
+enum expect expectation_at(const struct expectation *e, size_t i);
+
 /*
- * The cache: DIR/<key>.golden, where the key hashes the case text, the operator's reference_version and
- * the format. A header (magic, version, counts), the arrays, and a checksum over all of it; written
- * atomically. ERR_INPUT names a truncated or corrupt file. golden_load() returns 1 when it is not there.
+ * The cache: DIR/<key>.golden, where the key hashes the case text, the operator's reference_version, the
+ * format's version and the problem's own inputs (so that a changed fill never meets an old golden). A
+ * header, the arrays, and a checksum over all of it; written under another name and renamed. The bytes are
+ * the same on every little-endian machine.
  */
+#define GOLDEN_FORMAT 1
+void golden_path(const char *dir, const struct problem *p, char *out, size_t n);
 int golden_store(const char *dir, const struct problem *p, const struct golden *g, struct err *err);
+/* 0 and `g` filled; 1 when the file is not there; ERR_INPUT names a truncated, corrupt or foreign file and
+   says what to do. `g` must be initialised and untouched; it is so again unless 0 is returned. */
 int golden_load(const char *dir, const struct problem *p, struct golden *g, struct err *err);
-/* One .npy each for value, worst and likely of each buffer, for other people's tools. */
+/* For other people's tools, in DIR: one .npy for the initial contents of each buffer (<name>.init; bf16 as
+   its 16 bits, pointer tables left out) and, where something is compared, for what is expected of it
+   (<name>.expect, the numbers of enum expect), .value, .worst and .likely. */
 int golden_export(const char *dir, const struct problem *p, const struct golden *g,
                   struct err *err);
 
