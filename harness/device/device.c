@@ -140,8 +140,15 @@ const char *const *module_entries(struct module *m)
     return m->device->ops->module_entries(m);
 }
 
+void device_watch(struct device *dev, const struct launch_watch *watch)
+{
+    dev->watch = watch;
+}
+
 int device_launch(struct device *dev, const struct launch *launch, struct err *err)
 {
+    if (dev->watch)
+        dev->watch->seen(dev->watch->ctx, launch);
     return dev->ops->launch(dev, launch, err);
 }
 

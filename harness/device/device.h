@@ -111,6 +111,15 @@ const char *const *module_entries(struct module *m);
 
 struct launch;
 int device_launch(struct device *dev, const struct launch *launch, struct err *err);
+
+/* Shows each launch to `seen` before the backend gets it, so that a record can say which kernels ran with
+   which geometry. One watcher per device, which must outlive its use; NULL ends it. */
+struct launch_watch {
+    void (*seen)(void *ctx, const struct launch *launch);
+    void *ctx;
+};
+void device_watch(struct device *dev, const struct launch_watch *watch);
+
 int device_sync(struct device *dev, struct err *err);
 
 /* --- time and graphs ---------------------------------------------------------------------------- */

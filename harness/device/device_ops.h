@@ -43,6 +43,7 @@ struct device_ops {
 struct device {
     const struct device_ops *ops;
     struct device_info info;
+    const struct launch_watch *watch; /* device.c's: device_watch() */
 };
 
 /* The backend fills `device` when it creates one. */
