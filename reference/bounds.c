@@ -8,9 +8,6 @@
  */
 #include "reference/bounds.h"
 
-#include <float.h>
-#include <math.h>
-
 #include "reference/detmath.h"
 
 /* Largest finite values: (2 - 2^-23) 2^127, (2 - 2^-7) 2^127, (2 - 2^-10) 2^127. */
@@ -32,16 +29,6 @@ double gamma_n(double n, double u)
 double bounds_lambda(double values, double alarm)
 {
     return sqrt(2.0 * det_log(2.0 * values / alarm));
-}
-
-double rounding_error(double magnitude, struct format f)
-{
-    if (!(magnitude <= (f.max > 0.0 ? f.max : DBL_MAX)))
-        return HUGE_VAL;
-    int exponent;
-    frexp(magnitude, &exponent);
-    double half_ulp = ldexp(f.u, exponent - 1);
-    return magnitude > 0.0 && half_ulp > f.tiny ? half_ulp : f.tiny;
 }
 
 double bounded_radius(struct bounded x)

@@ -8,9 +8,8 @@
  *   worst   adds magnitudes (a bound in the strict sense, second-order terms kept);
  *   likely  adds independent rounding errors in quadrature; it is a standard-deviation-like radius
  *           WITHOUT lambda until bounded_likely() multiplies by it, while errors that cannot be
- *           taken
- *           as independent (`fixed`: function approximations, a final rounding, underflow) add
- *           linearly and are not multiplied.
+ *           taken as independent (`fixed`: function approximations, a final rounding, underflow)
+ *           add linearly and are not multiplied.
  *
  * Operands of one operation are taken to have independent errors. Where they share one (x*x, a
  * value used twice) worst stays a bound and likely may be short by the square root of the number
@@ -28,7 +27,11 @@
 #ifndef REFERENCE_BOUNDS_H
 #define REFERENCE_BOUNDS_H
 
+#include <float.h>
+#include <math.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 /* Unit roundoffs: half an ulp of 1, round to nearest even, for 24, 8 and 11 significant bits. */
 #define U_FP32 0x1p-24
@@ -63,8 +66,7 @@ double bounds_lambda(double values, double alarm);
 
 struct bounded exactly(double value); /* an operand: no error */
 
-/* One last rounding into f (a store): linear in the likely radius, by the half ulp of x's binade.
-   */
+/* One last rounding into f (a store): linear in the likely radius, half an ulp of x's binade. */
 struct bounded rounded(struct bounded x, struct format f);
 
 struct bounded plus(struct bounded a, struct bounded b, struct format f);  /* a + b, rounded */
@@ -76,8 +78,7 @@ struct bounded times_plus(struct bounded a, struct bounded b, struct bounded c, 
 /* exp(x) by a function with `ulps` maximum error (CUDA Programming Guide, "Mathematical Functions":
    expf 2 ulp). */
 struct bounded exp_of(struct bounded x, double ulps, struct format f);
-/* 1/(1+exp(-x)) or exp(x)/(1+exp(x)), whose exp has `exp_ulps`; the sum and the quotient rounded.
-   */
+/* 1/(1+exp(-x)) or exp(x)/(1+exp(x)); exp has `exp_ulps`, the sum and the quotient are rounded. */
 struct bounded sigmoid_of(struct bounded x, double exp_ulps, struct format f);
 struct bounded rsqrt_of(struct bounded x, double ulps, struct format f); /* rsqrtf 2 ulp */
 struct bounded sqrt_of(struct bounded x, double ulps, struct format f);  /* sqrtf 0.5 ulp (IEEE) */
@@ -85,8 +86,7 @@ struct bounded sqrt_of(struct bounded x, double ulps, struct format f);  /* sqrt
 struct bounded divide(struct bounded a, struct bounded b, double ulps, struct format f);
 
 /* sum_i a_i b_i of n exact or bounded operands with a reduction no deeper than `depth` additions
-   per term (n for a chain), multiply-adds fused or not. Arrays may alias; strides count elements.
-   */
+   per term (n for a chain), multiply-adds fused or not. Arrays may alias; strides in elements. */
 struct bounded dot(const struct bounded *a, size_t a_stride, const struct bounded *b,
                    size_t b_stride, size_t n, double depth, struct format f);
 /* The same for operands without error: what a GEMM over stored values needs, and much faster. */
@@ -98,10 +98,20 @@ struct bounded sum_of(const struct bounded *a, size_t stride, size_t n, double d
 
 /* Half the distance between neighbours of f in the binade of `magnitude`: no rounding of a value
    up to there errs more. Infinite when the magnitude is past f.max or NaN. */
-double rounding_error(double magnitude, struct format f);
+static inline double rounding_error(double magnitude, struct format f)
+{
+    /* Clearing a double's significand leaves the power of two that starts its binade. */
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof(bits));
+    bits &= 0x7ff0000000000000u;
+    double binade;
+    memcpy(&binade, &bits, sizeof(binade));
+    double half_ulp = binade * f.u;
+    half_ulp = half_ulp > f.tiny ? half_ulp : f.tiny;
+    return magnitude <= (f.max > 0.0 ? f.max : DBL_MAX) ? half_ulp : HUGE_VAL;
+}
 
-/* What to expect of |error| in second-order terms: min(worst, BOUNDS_LAMBDA_MAX * spread +
-   fixed). */
+/* What to expect of |error| in second-order terms: worst, or BOUNDS_LAMBDA_MAX * spread + fixed. */
 double bounded_radius(struct bounded x);
 #define BOUNDS_LAMBDA_MAX 16.0 /* no lambda is larger: 2 exp(-16^2/2) is below 1e-55 per value */
 
