@@ -101,6 +101,8 @@ struct verify_record {
 };
 
 enum temperature { BENCH_COLD, BENCH_HOT };
+const char *temperature_name(enum temperature t); /* "cold", "hot" */
+bool temperature_parse(const char *name, enum temperature *out);
 
 /* One sample of a timed loop. NAN where the machine does not say. */
 struct bench_sample {
