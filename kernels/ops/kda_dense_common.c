@@ -1,0 +1,89 @@
+/* Buffers, golden and cost of the projections. */
+#include "kernels/ops/kda_dense_common.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/ops/expect_common.h"
+#include "problem/fill.h"
+
+const char *const dense_fills[] = {"unit", "normal", NULL};
+
+static void fill_operand(struct problem *p, int id, bool unit)
+{
+    struct buffer *b = &p->buffer[id];
+    uint64_t key = rng_key(p->tc.seed, b->name);
+
+    if (unit)
+        fill_unit_rows(b, key, 0, b->dim[0], b->dim[1], b->dim[1], true);
+    else
+        fill_normal(b, key, 0, b->count, 1.0, 0.0);
+}
+
+int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
+{
+    uint32_t n = case_u32(&p->tc, "N"), k = case_u32(&p->tc, "K");
+    bool unit = case_u32(&p->tc, "fill") == 0;
+
+    if (add_rows(p, "A", DTYPE_BF16, ROLE_IN, (struct dim){"row", m}, (struct dim){"k", k}, err) <
+            0 ||
+        add_rows(p, "B", DTYPE_BF16, ROLE_IN, (struct dim){"column", n}, (struct dim){"k", k},
+                 err) < 0 ||
+        add_rows(p, "C", DTYPE_BF16, ROLE_OUT, (struct dim){"row", m},
+                 (struct dim){"column", (size_t)n + gap}, err) < 0)
+        return -1;
+    fill_operand(p, DENSE_A, unit);
+    fill_operand(p, DENSE_B, unit);
+    return 0;
+}
+
+struct columns {
+    const float *a, *b;
+    dense_element *element;
+    struct expectation *out;
+    size_t m, k, stride;
+    double lambda;
+};
+
+/* One column of C: a row of B against every row of A. */
+static void expect_column(size_t n, void *ctx)
+{
+    const struct columns *c = ctx;
+
+    for (size_t m = 0; m < c->m; m++)
+        expect_bounded(c->out, m * c->stride + n,
+                       c->element(c->a + m * c->k, c->b + n * c->k, c->k), c->lambda);
+}
+
+void dense_expect(const struct problem *p, const struct reference_env *env, dense_element *element,
+                  struct golden *g, int out, uint32_t m, size_t stride)
+{
+    uint32_t n = case_u32(&p->tc, "N"), k = case_u32(&p->tc, "K");
+    float *a = buffer_floats(&p->buffer[DENSE_A]), *b = buffer_floats(&p->buffer[DENSE_B]);
+    struct columns columns = {
+        .a = a,
+        .b = b,
+        .element = element,
+        .out = golden_open(g, p, out),
+        .m = m,
+        .k = k,
+        .stride = stride,
+        .lambda = verdict_lambda((size_t)m * n),
+    };
+
+    parallel_for(n, env->workers, expect_column, &columns);
+    free(b);
+    free(a);
+}
+
+void dense_cost(const struct problem *p, uint32_t m, struct cost *cost)
+{
+    double n = case_u32(&p->tc, "N"), k = case_u32(&p->tc, "K");
+
+    cost->read_bytes = 2 * (m * k + n * k);
+    cost->write_bytes = 2 * m * n;
+    cost->flops = 2 * m * n * k;
+    cost->unit = COST_BF16_MMA; /* bf16 operands: a matrix unit may do it */
+}

@@ -1,0 +1,33 @@
+/*
+ * What the four projection operators share: C[m,n] = sum_k A[m,k] B[n,k] over buffers A, B, C in this order.
+ */
+#ifndef OPS_KDA_DENSE_COMMON_H
+#define OPS_KDA_DENSE_COMMON_H
+
+#include "kernels/ops/kda_dense_launch.h"
+#include "problem/operator.h"
+#include "reference/bounds.h"
+
+enum { DENSE_A, DENSE_B, DENSE_C };
+
+extern const char *const dense_fills[]; /* choices of the parameter "fill" */
+#define DENSE_CONTRACT                                                                             \
+    "bf16 operands and result; exact products accumulated in fp32 in any tree of depth <= K, "     \
+    "multiply-adds fused or not; one rounding to bf16"
+
+/* Adds and fills A [m,k] and B [n,k]; adds C [m, n + gap]. Reads the parameters n, k and fill. The "unit" fill
+   has rows of norm 1 with a mean offset, zero rows (number % 16 == 5) and rows of norm 1e-3 (== 11); "normal"
+   has sums that cancel. */
+int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err);
+
+/* sum_k A[m,k] B[n,k] with its bounds, from a row of A and a row of B. */
+typedef struct bounded dense_element(const float *a, const float *b, size_t k);
+
+/* Expects it in buffer `out`, row m at m * stride. */
+void dense_expect(const struct problem *p, const struct reference_env *env, dense_element *element,
+                  struct golden *g, int out, uint32_t m, size_t stride);
+
+/* A and B read once, C written once. */
+void dense_cost(const struct problem *p, uint32_t m, struct cost *cost);
+
+#endif
