@@ -27,7 +27,9 @@ static inline void scratch_open(struct scratch *s)
 {
     const char *parent = getenv("TMPDIR");
 
-    snprintf(s->dir, sizeof s->dir, "%s/deltarig-XXXXXX", parent ? parent : P_tmpdir);
+    /* mkdtemp wants six X at the end. */
+    snprintf(s->dir, sizeof s->dir, "%s/deltarig-%*s", parent ? parent : P_tmpdir, 6, "");
+    memset(s->dir + strlen(s->dir) - 6, 'X', 6);
     if (!mkdtemp(s->dir)) {
         perror(s->dir);
         exit(1);

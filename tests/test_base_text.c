@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "tests/scratch.h"
 
-/* --- err --------------------------------------------------------------------------------------- */
+/* --- err -------------------------------------------------------------------------------------- */
 
 static void error_carries_kind_and_context(void **state)
 {
@@ -56,7 +56,7 @@ static void error_may_quote_itself(void **state)
     assert_string_equal(err_kind_name(err.kind), "missing");
 }
 
-/* --- text and mem ------------------------------------------------------------------------------ */
+/* --- text and mem ----------------------------------------------------------------------------- */
 
 static void text_grows_and_stays_terminated(void **state)
 {
@@ -94,7 +94,7 @@ static void product_reports_overflow(void **state)
     assert_int_equal(out, 0);
 }
 
-/* --- hash -------------------------------------------------------------------------------------- */
+/* --- hash ------------------------------------------------------------------------------------- */
 
 static void hash_of_nothing_is_the_published_one(void **state)
 {
@@ -134,7 +134,7 @@ static void hash_of_a_file_is_that_of_its_bytes(void **state)
     scratch_close(&s);
 }
 
-/* --- rng --------------------------------------------------------------------------------------- */
+/* --- rng -------------------------------------------------------------------------------------- */
 
 static void rng_is_splitmix64(void **state)
 {
@@ -202,7 +202,7 @@ static void rng_below_is_fair(void **state)
         assert_true(rng_below(key, i, ((uint64_t)1 << 63) + 1) <= (uint64_t)1 << 63);
 }
 
-/* --- shell ------------------------------------------------------------------------------------- */
+/* --- shell ------------------------------------------------------------------------------------ */
 
 static void shell_words_survive_a_shell(void **state)
 {
@@ -244,14 +244,18 @@ static void shell_reports_status_limit_and_absence(void **state)
     text_init(&out);
     assert_int_equal(shell_capture((char *[]){sh, dash_c, fails, NULL}, &how, &out, &status, &err),
                      0);
-    assert_int_equal(status, 3);
-    assert_string_equal(out.data, "1234");
-    assert_int_equal(shell_capture((char *[]){sh, dash_c, dies, NULL}, &how, &out, &status, &err),
                      0);
-    assert_int_equal(status, 128 + 9);
-    assert_int_equal(shell_capture((char *[]){absent, NULL}, &how, &out, &status, &err), -1);
-    assert_int_equal(err.kind, ERR_MISSING);
-    text_release(&out);
+                     assert_int_equal(status, 3);
+                     assert_string_equal(out.data, "1234");
+                     assert_int_equal(shell_capture((char *[]){sh, dash_c, dies, NULL}, &how, &out,
+                                                    &status, &err),
+                                      0);
+                     0);
+                     assert_int_equal(status, 128 + 9);
+                     assert_int_equal(
+                         shell_capture((char *[]){absent, NULL}, &how, &out, &status, &err), -1);
+                     assert_int_equal(err.kind, ERR_MISSING);
+                     text_release(&out);
 }
 
 int main(void)

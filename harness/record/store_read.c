@@ -192,7 +192,7 @@ static int read_record(struct reader *rd, const json_t *json, const char *type, 
 {
     struct record_set *set = rd->set;
     char launch[400];
-    size_t run;
+    size_t run = 0;
 
     if (strcmp(type, "run") == 0)
         return read_run(rd, json, id, err);
