@@ -204,37 +204,47 @@ static void rng_below_is_fair(void **state)
 
 /* --- shell ------------------------------------------------------------------------------------ */
 
+/* Runs `sh -c command`, with what it prints in `out`. */
+static int run_shell(char *command, size_t limit, struct text *out)
+{
+    char sh[] = "sh";
+    char dash_c[] = "-c";
+    struct shell_run how = {.limit = limit};
+    struct err err = ERR_INIT;
+    int status = -1;
+
+    text_clear(out);
+    assert_int_equal(shell_capture((char *[]){sh, dash_c, command, NULL}, &how, out, &status, &err),
+                     0);
+    return status;
+}
+
 static void shell_words_survive_a_shell(void **state)
 {
-    static const char *const words[] = {"plain-1.0/x=y", "",           "two words", "it's",
-                                        "$HOME `id` \\", "a\tb;c|d&e", "*?[x]",     "~"};
-    char sh[] = "sh", dash_c[] = "-c";
-    struct shell_run how = {.limit = 4096};
+    static const char *const words[] = {
+        "plain-1.0/x=y", "", "two words", "it's", "$HOME `id` \\", "a\tb;c|d&e", "*?[x]", "~",
+    };
+    struct text command, out;
 
     (void)state;
+    text_init(&command);
+    text_init(&out);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        struct err err = ERR_INIT;
-        struct text command, out;
-        int status = -1;
-
-        text_init(&command);
-        text_init(&out);
+        text_clear(&command);
         text_add(&command, "printf %s ");
         shell_quote(&command, words[i]);
-        assert_int_equal(
-            shell_capture((char *[]){sh, dash_c, command.data, NULL}, &how, &out, &status, &err),
-            0);
-        assert_int_equal(status, 0);
+        assert_int_equal(run_shell(command.data, 4096, &out), 0);
         assert_string_equal(out.data, words[i]);
-        text_release(&command);
-        text_release(&out);
     }
+    text_release(&command);
+    text_release(&out);
 }
 
 static void shell_reports_status_limit_and_absence(void **state)
 {
-    char sh[] = "sh", dash_c[] = "-c", fails[] = "echo 123456; echo err >&2; exit 3";
-    char dies[] = "kill -9 $$", absent[] = "no-such-program-here";
+    char fails[] = "echo 123456; echo err >&2; exit 3";
+    char dies[] = "kill -9 $$";
+    char absent[] = "no-such-program-here";
     struct shell_run how = {.limit = 4};
     struct err err = ERR_INIT;
     struct text out;
@@ -242,20 +252,12 @@ static void shell_reports_status_limit_and_absence(void **state)
 
     (void)state;
     text_init(&out);
-    assert_int_equal(shell_capture((char *[]){sh, dash_c, fails, NULL}, &how, &out, &status, &err),
-                     0);
-                     0);
-                     assert_int_equal(status, 3);
-                     assert_string_equal(out.data, "1234");
-                     assert_int_equal(shell_capture((char *[]){sh, dash_c, dies, NULL}, &how, &out,
-                                                    &status, &err),
-                                      0);
-                     0);
-                     assert_int_equal(status, 128 + 9);
-                     assert_int_equal(
-                         shell_capture((char *[]){absent, NULL}, &how, &out, &status, &err), -1);
-                     assert_int_equal(err.kind, ERR_MISSING);
-                     text_release(&out);
+    assert_int_equal(run_shell(fails, 4, &out), 3);
+    assert_string_equal(out.data, "1234");
+    assert_int_equal(run_shell(dies, 4, &out), 128 + 9);
+    assert_int_equal(shell_capture((char *[]){absent, NULL}, &how, &out, &status, &err), -1);
+    assert_int_equal(err.kind, ERR_MISSING);
+    text_release(&out);
 }
 
 int main(void)
