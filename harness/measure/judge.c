@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "problem/operator.h"
+
 /* What a check says about the case: text in `out`, or false. */
 struct finding {
     char *out;
@@ -58,21 +60,37 @@ static bool find_keep(const struct problem *p, const struct evidence *ev, struct
     return false;
 }
 
-/* The buffer whose worst element is worst of all. */
-static bool find_value(const struct problem *p, const struct evidence *ev, struct finding f)
+/* The buffer whose worst element is worst of all; for a composition judged stage by stage, the first
+   stage that diverged, since the later ones only inherit. -1 when all are within bounds. */
+static int pick_golden(const struct problem *p, const struct evidence *ev)
 {
-    int worst = -1;
+    int pick = -1;
     for (unsigned i = 0; i < p->count; i++) {
-        if (ev->stats[i].value_bad.count == 0)
+        const struct buffer_stats *s = &ev->stats[i];
+        if (s->value_bad.count == 0 && s->exact_bad.count == 0)
             continue;
-        if (worst < 0 || ev->stats[i].ratio_likely > ev->stats[worst].ratio_likely)
-            worst = (int)i;
+        if (p->tc.op->stages != NULL)
+            return (int)i;
+        if (pick < 0 || s->ratio_likely > ev->stats[pick].ratio_likely)
+            pick = (int)i;
     }
-    if (worst < 0)
+    return pick;
+}
+
+static bool find_golden(const struct problem *p, const struct evidence *ev, struct finding f)
+{
+    int pick = pick_golden(p, ev);
+    if (pick < 0)
         return false;
-    const struct buffer_stats *s = &ev->stats[worst];
+    const struct buffer_stats *s = &ev->stats[pick];
     char at[128], nans[64] = "";
-    where(&p->buffer[worst], s->at, at);
+    if (s->exact_bad.count > 0) {
+        where(&p->buffer[pick], s->exact_bad.first, at);
+        snprintf(f.out, f.n, "%s does not hold the exact bits (%zu of %zu such elements)", at,
+                 s->exact_bad.count, s->exacts);
+        return true;
+    }
+    where(&p->buffer[pick], s->at, at);
     if (s->nans.count > 0)
         snprintf(nans, sizeof(nans), ", %zu of them NaN", s->nans.count);
     snprintf(f.out, f.n,
@@ -81,26 +99,6 @@ static bool find_value(const struct problem *p, const struct evidence *ev, struc
              at, s->value, s->golden, s->bound, s->ratio_likely, s->value_bad.count, s->values,
              nans);
     return true;
-}
-
-static bool find_exact(const struct problem *p, const struct evidence *ev, struct finding f)
-{
-    for (unsigned i = 0; i < p->count; i++) {
-        const struct buffer_stats *s = &ev->stats[i];
-        char at[128];
-        if (s->exact_bad.count == 0)
-            continue;
-        where(&p->buffer[i], s->exact_bad.first, at);
-        snprintf(f.out, f.n, "%s does not hold the exact bits (%zu of %zu such elements)", at,
-                 s->exact_bad.count, s->exacts);
-        return true;
-    }
-    return false;
-}
-
-static bool find_golden(const struct problem *p, const struct evidence *ev, struct finding f)
-{
-    return find_exact(p, ev, f) || find_value(p, ev, f);
 }
 
 struct rule {
