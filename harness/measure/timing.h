@@ -1,0 +1,106 @@
+/*
+ * The timing engine. It does no I/O and knows neither cases nor operators: it times a `struct timing_subject`
+ * and returns samples.
+ *
+ * A sample is one window between two events:
+ *
+ *   cold   restore, read a buffer of EVICT_FACTOR times the L2, START, one run, STOP
+ *   hot    restore, read that buffer, one run, START, a graph of n runs, STOP; us = window / n
+ *
+ * The buffer is read before the start event, never in the window. It also keeps the GPU busy while the
+ * CPU enqueues what follows: else a window would hold the CPU's launch latency. `n` makes a hot window at least
+ * params.window_us long, so that event ticks and the cost of a window vanish in it. In-place state
+ * is restored before each sample; within a hot graph it runs on from run to run.
+ *
+ * A window costs something even around nothing. The rig measures that once, around an empty kernel, and takes
+ * from every window what it costs beyond the empty kernel's own time in a graph of many: cold
+ * and hot times of the same kernel are then on one scale, which is that of a profiler's kernel duration.
+ *
+ * The CPU device has no cache to empty and no queue to keep busy: a sample is the wall time of one run.
+ */
+#ifndef MEASURE_TIMING_H
+#define MEASURE_TIMING_H
+
+#include <stdbool.h>
+
+#include "device/device.h"
+#include "device/kernel_set.h"
+#include "measure/clocks.h"
+#include "record/record.h"
+
+#define EVICT_FACTOR                                                                               \
+    3 /* times the L2: what LRU-like policies keep of the old contents is then negligible */
+
+/* What is timed. Both functions enqueue on the device and do not wait. */
+struct timing_subject {
+    int (*launch)(void *ctx, struct err *err);
+    int (*restore)(void *ctx, struct err *err); /* NULL: nothing to put back */
+    void *ctx;
+};
+
+struct timing_params {
+    enum temperature temperature;
+    unsigned rounds; /* the budget is divided among them */
+    double budget_s; /* wall seconds over all rounds; at least min_per_round samples are
+                               taken in each round whatever they cost */
+    unsigned min_per_round;
+    unsigned max_per_round;
+    double precision;      /* stop when the 95% interval of the median is within this share of it on
+                               either side */
+    double window_us;      /* least length of a hot window */
+    unsigned max_launches; /* most runs of a hot graph */
+};
+
+/* The defaults of `deltarig bench` on a GPU and on the CPU device. */
+struct timing_params timing_params_default(const struct device_info *info, enum temperature t);
+
+/* What all subjects of a device share. */
+struct timing_rig {
+    struct device *device;
+    struct clocks *clocks; /* borrowed; NULL: no readings */
+    struct event *start, *stop;
+    const struct kernel *read, *empty;
+    dev_ptr evict, sink;
+    size_t evict_bytes; /* 0 on the CPU device */
+    double evict_us;    /* time of one pass over it */
+    /* Measured by timing_rig_open(): */
+    double
+        launch_overhead_us; /* an empty kernel in a graph of many: what each launch costs at least */
+    double window_cost_us;  /* of a window beyond that; subtracted from every window */
+    double event_tick_us;   /* smallest step seen between two windows' lengths; NAN if none was */
+    struct clock_reading reading; /* the last one, and when it was taken (monotonic seconds) */
+    double reading_at_s;
+};
+
+/* `set` is our own kernel set (it holds kernels/bench). Warms the device up first. */
+int timing_rig_open(struct device *dev, struct kernel_set *set, struct clocks *clocks,
+                    struct timing_rig *rig, struct err *err);
+void timing_rig_close(struct timing_rig *rig);
+
+/* The samples of one subject, over all rounds. */
+struct timing {
+    struct timing_params params;
+    struct timing_subject subject;
+    struct graph *one, *many; /* NULL on the CPU device; `many` is `one` when launches is 1 */
+    unsigned launches;        /* runs per sample */
+    unsigned fillers;         /* passes over the evict buffer before a window */
+    double first_launch_us;   /* wall time of the very first run, waiting included */
+    double estimate_us;       /* of one run, from the warm-up */
+    double spent_s;
+    struct bench_sample *sample; /* owned */
+    unsigned nsamples, capacity;
+};
+
+/* Runs the subject a few times (first launch, warm-up, estimate) and records the graphs. */
+int timing_begin(struct timing_rig *rig, const struct timing_subject *subject,
+                 const struct timing_params *params, struct timing *t, struct err *err);
+/* Takes the samples of one round. */
+int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struct err *err);
+void timing_end(struct timing *t); /* frees graphs and samples; safe to call twice */
+
+/* True when the samples' 95% interval of the median is within `precision` of it. NaN never is. */
+bool timing_converged(const struct bench_sample *sample, unsigned n, double precision);
+
+double timing_now_s(void); /* monotonic */
+
+#endif
