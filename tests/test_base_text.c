@@ -197,7 +197,7 @@ static void rng_below_is_fair(void **state)
         assert_in_range(seen[i], 10000 - 457, 10000 + 457);
     for (uint64_t i = 0; i < 100; i++)
         assert_int_equal(rng_below(key, i, 1), 0);
-    /* Just above half the range: nearly every other draw must be rejected, and still all are below. */
+    /* Just above half the range: nearly every other draw is rejected, and all are below. */
     for (uint64_t i = 0; i < 1000; i++)
         assert_true(rng_below(key, i, ((uint64_t)1 << 63) + 1) <= (uint64_t)1 << 63);
 }
