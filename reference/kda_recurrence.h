@@ -1,0 +1,81 @@
+/*
+ * The KDA token recurrence of one head in fp64, with the bounds of any fp32 kernel that performs it.
+ *
+ *     S = diag(exp(gate_t)) S
+ *     delta = beta_t (value_t - S^T key_t)
+ *     S += key_t delta^T
+ *     out_t = S^T (scale query_t)
+ *
+ * S is [D, D], key channel first. The gate is a LOG decay, one per key channel.
+ *
+ * Declared computation: fp32 throughout, multiply-adds fused or not; the two sums over D in any order or
+ * tree; the scale applied to the query or to the sum; expf within 2 ulp, which may flush a subnormal result.
+ * Operands are exact, but for the relative radii a caller may state (a composition that rounds its query,
+ * key and value to bf16 first).
+ *
+ * Bounds. Elementwise worst cases explode: every token multiplies them by |I - beta k k^T| taken element by
+ * element. So the state carries, per value column, radii in the 2-norm: in the norm that map never exceeds
+ * L = max(1, |1 - beta |k|^2|), its two eigenvalues, and the decay never exceeds its largest channel:
+ *
+ *     e_t <= L_t max_k exp(gate_t,k) e_(t-1) + local_t
+ *
+ * where local_t holds the roundings of that one token on the exact trajectory, magnitudes inflated by e.
+ * An output's radius is |scale q| e_t plus its own sum's; a state element's the smaller of e_t and of what
+ * its own row of the map makes of e_(t-1). `spread` adds independent roundings in quadrature, `fixed` adds
+ * exp's errors and the underflow floors, which repeat from token to token, linearly.
+ */
+#ifndef REFERENCE_KDA_RECURRENCE_H
+#define REFERENCE_KDA_RECURRENCE_H
+
+#include <stddef.h>
+
+#include "reference/bounds.h"
+
+/* expf's relative error: 2 ulp of at most 2u each (reference/kda_pointwise.h has the source). */
+#define KDA_EXP_ERROR (4.0 * U_FP32)
+
+/* Consecutive tokens of one head, packed. */
+struct kda_tokens {
+    size_t head_dim; /* D */
+    size_t count;
+    const double *query, *key, *value; /* [count][D] */
+    const double *gate;                /* [count][D], log decay, <= 0 */
+    const double *beta;                /* [count] */
+    double scale;
+    double query_error, key_error,
+        value_error; /* |given - used| / |given|, per element; 0: exact */
+};
+
+/* Numbers with their radii, as parallel arrays: struct bounded for loops. */
+struct kda_field {
+    size_t count;
+    double *value, *worst, *spread, *fixed; /* one allocation, owned */
+};
+
+void kda_field_init(struct kda_field *f, size_t count); /* zero; aborts without memory */
+void kda_field_release(struct kda_field *f);
+/* Element i; the error of the reference's own fp64 arithmetic, far below the fp32 radii, is added. */
+struct bounded kda_field_at(const struct kda_field *f, size_t i);
+
+/* The state of one head with the error that a kernel's copy of it may have. */
+struct kda_state {
+    size_t head_dim;
+    struct kda_field cell;          /* [D][D]: values always; radii as of the last run */
+    double *worst, *spread, *fixed; /* [D]: radii of each value column in the 2-norm; owned */
+    double *norm;                   /* [D]: 2-norm of each value column; owned */
+};
+
+void kda_state_init(struct kda_state *s,
+                    size_t head_dim); /* zero and exact; aborts without memory */
+void kda_state_release(struct kda_state *s);
+/* Exact contents from an fp32 [D, D]. */
+void kda_state_load(struct kda_state *s, const float *cells);
+
+/* Takes `t` in order. `out` has room for [count][D]. Two runs of n and m tokens are one of n + m, but that
+   the first leaves the elementwise radii of its last state. */
+void kda_recurrence_run(const struct kda_tokens *t, struct kda_state *s, struct kda_field *out);
+
+/* The product over the tokens of L_t max_k exp(gate_t,k): how much of the state's error survives them. */
+double kda_contraction(const struct kda_tokens *t);
+
+#endif
