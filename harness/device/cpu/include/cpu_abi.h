@@ -1,0 +1,124 @@
+/*
+ * The boundary between a CPU kernel module (a .so made by scripts/build-cpu-module from a .cu) and the
+ * runtime inside the executable. C and C++. A change of layout or meaning raises CPU_ABI.
+ *
+ * A CUDA thread is a fiber of an OS thread (a worker); the fibers of one worker never run at the same
+ * time and never move to another, so `cpu_current` needs no lock.
+ */
+#ifndef DEVICE_CPU_ABI_H
+#define DEVICE_CPU_ABI_H
+
+#pragma GCC system_header
+
+#include <stdint.h>
+
+#define CPU_ABI 1
+
+/* The capacity of a block's dynamic shared memory; GB10's limit for static and dynamic together. */
+#define CPU_SHARED_MAX (99 * 1024)
+
+/* What the threads of a block have in common; constant while the block runs. */
+struct cpu_block {
+    uint32_t index[3], dim[3], grid[3];
+    unsigned char *shared; /* dynamic shared memory: shared_bytes, then an unmapped page */
+    uint64_t shared_bytes;
+};
+
+/* What kernel code sees of its thread; constant while the thread runs. */
+struct cpu_thread {
+    uint32_t index[3];
+    uint32_t lane;
+    const struct cpu_block *block;
+};
+
+/* --- what a module exports: one `const struct cpu_module_desc cpu_module` ------------------------- */
+
+struct cpu_kernel_desc {
+    const char *name;      /* as in the source */
+    const char *kinds;     /* one letter per parameter, see struct kernel; '?' by-value struct */
+    const uint16_t *sizes; /* bytes per parameter */
+    uint32_t nparams;
+    uint32_t max_threads; /* from __launch_bounds__, else 1024 */
+    void (*invoke)(void *const *params); /* params[i] points at argument i */
+};
+
+/* A symbol of the module, from its symbol table. */
+struct cpu_symbol {
+    const char *name; /* linkage name: a local variable of function f is _ZZ1f..E... */
+    uint64_t bytes;
+};
+
+struct cpu_module_desc {
+    uint32_t abi;
+    uint32_t nkernels;
+    const struct cpu_kernel_desc *const *kernels;
+    const struct cpu_symbol *entries; /* linkage names of the kernels, in the same order */
+    const struct cpu_symbol *shared;  /* static shared variables, ends with { NULL } */
+    void *(*static_shared)(void);     /* an address in this worker's static shared memory */
+    const char *flags;                /* how it was compiled */
+    const char *source_hash;          /* of the preprocessed source */
+    uint32_t one_worker;              /* static shared memory is plain static: sanitizer builds */
+};
+
+/* --- what the runtime offers to kernel code ------------------------------------------------------ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern __thread struct cpu_thread *cpu_current;
+
+/* `where` is "file:line" of the call in the kernel's source. */
+void cpu_barrier(const char *where);
+
+enum cpu_vote { CPU_VOTE_COUNT, CPU_VOTE_AND, CPU_VOTE_OR };
+int cpu_barrier_vote(enum cpu_vote op, int predicate, const char *where);
+
+enum cpu_warp_op {
+    CPU_WARP_SYNC,
+    CPU_WARP_SHUFFLE,
+    CPU_WARP_SHUFFLE_UP,
+    CPU_WARP_SHUFFLE_DOWN,
+    CPU_WARP_SHUFFLE_XOR,
+    CPU_WARP_BALLOT,
+    CPU_WARP_ACTIVE,
+    CPU_WARP_ADD,
+    CPU_WARP_MIN,
+    CPU_WARP_MAX,
+    CPU_WARP_MIN_SIGNED,
+    CPU_WARP_MAX_SIGNED,
+    CPU_WARP_AND,
+    CPU_WARP_OR,
+    CPU_WARP_XOR,
+    CPU_WARP_MATCH_ANY,
+    CPU_WARP_MATCH_ALL,
+    CPU_WARP_TOGETHER,
+};
+
+/* One lane's part of a warp operation; returns when all lanes of `mask` that have not exited arrived. */
+uint64_t cpu_warp(enum cpu_warp_op op, uint32_t mask, uint64_t value, int32_t arg, int32_t width,
+                  const char *where);
+
+/* All 32 lanes meet, the last one runs compute(mine of each lane): mma, ldmatrix and the like. */
+void cpu_warp_together(void (*compute)(void *const mine[32]), void *mine, const char *where);
+
+/* cp.async: `bytes` of `total` are copied, the rest becomes zero. In late mode the copy happens at the
+   last wait that allows it. */
+void cpu_copy_async(void *shared, const void *global, uint32_t bytes, uint32_t total);
+void cpu_copy_commit(void);
+void cpu_copy_wait(uint32_t pending); /* all but the latest `pending` groups */
+void cpu_copy_wait_all(void);         /* also what has not been committed */
+
+/* The shared window: 32-bit addresses as PTX has them. */
+uint32_t cpu_shared_address(const void *generic);
+void *cpu_shared_pointer(uint32_t address);
+
+__attribute__((noreturn)) void cpu_trap(const char *what, const char *where);
+__attribute__((noreturn)) void cpu_misaligned(const void *address, uint64_t alignment,
+                                              const char *where);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
