@@ -34,6 +34,15 @@ extern const struct operator_entry kda_entries[KDA_HANDLES + 1];
 /* Finds all of them. ERR_MISSING names module and entry of the first required one that is absent; an optional
    one may be absent but not ambiguous or broken. */
 int kda_kernels_resolve(struct kernel_set *set, struct kda_kernels *out, struct err *err);
+/* The same through another lookup, with the contract of kernel_set_find(). */
+struct kernel_finder {
+    int (*find)(void *ctx, const char *module, const char *entry, struct kernel **out,
+                struct err *err);
+    void *ctx;
+};
+int kda_kernels_resolve_with(const struct kernel_finder *finder, struct kda_kernels *out,
+                             struct err *err);
+
 /* The table from kernels that are already resolved, in the order of kda_entries. */
 void kda_kernels_bind(const struct kernel *const kernel[KDA_HANDLES], struct kda_kernels *out);
 

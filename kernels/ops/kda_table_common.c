@@ -43,10 +43,10 @@ void kda_kernels_bind(const struct kernel *const kernel[KDA_HANDLES], struct kda
     };
 }
 
-static int find(struct kernel_set *set, const struct operator_entry *e, struct kernel **out,
-                struct err *err)
+static int find(const struct kernel_finder *finder, const struct operator_entry *e,
+                struct kernel **out, struct err *err)
 {
-    if (kernel_set_find(set, e->module, e->entry, out, err) == 0)
+    if (finder->find(finder->ctx, e->module, e->entry, out, err) == 0)
         return 0;
     /* Absent is what optional allows; an entry that two modules export is still an error. */
     if (!e->optional || err->kind != ERR_MISSING)
@@ -56,17 +56,31 @@ static int find(struct kernel_set *set, const struct operator_entry *e, struct k
     return 0;
 }
 
-int kda_kernels_resolve(struct kernel_set *set, struct kda_kernels *out, struct err *err)
+int kda_kernels_resolve_with(const struct kernel_finder *finder, struct kda_kernels *out,
+                             struct err *err)
 {
     const struct kernel *found[KDA_HANDLES];
 
     for (unsigned i = 0; i < KDA_HANDLES; i++) {
         struct kernel *kernel = NULL;
 
-        if (find(set, &kda_entries[i], &kernel, err) < 0)
+        if (find(finder, &kda_entries[i], &kernel, err) < 0)
             return -1;
         found[i] = kernel;
     }
     kda_kernels_bind(found, out);
     return 0;
+}
+
+static int find_in_set(void *ctx, const char *module, const char *entry, struct kernel **out,
+                       struct err *err)
+{
+    return kernel_set_find(ctx, module, entry, out, err);
+}
+
+int kda_kernels_resolve(struct kernel_set *set, struct kda_kernels *out, struct err *err)
+{
+    const struct kernel_finder finder = {.find = find_in_set, .ctx = set};
+
+    return kda_kernels_resolve_with(&finder, out, err);
 }
