@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/ops/kda.h"
+
+/* After golden.h, whose expect_value() it would turn into its macro. */
+#include <cmocka.h>
 
 /* A set that has every entry but one. Kernel i stands for kda_entries[i]. */
 struct fake_set {
