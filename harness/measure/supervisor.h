@@ -1,0 +1,60 @@
+/*
+ * Work on cases in forked worker processes, so that a crash, an exit(), a lost GPU context or a hang costs one
+ * case and not the run. The calling process never touches a device.
+ *
+ *     parent                                     worker (forked; one device each)
+ *     opened(info) once          <- hello        open()
+ *     next index                 -> index        run(index, result)
+ *     done(index, result)        <- result       ... until its socket closes: close(), exit
+ *
+ * A worker that dies or falls silent for `watchdog_s` is replaced, and lost() writes the result of the case it
+ * was working on. A worker whose run() returned true (its device may be damaged) is replaced too.
+ */
+#ifndef MEASURE_SUPERVISOR_H
+#define MEASURE_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "device/device.h"
+
+#define SUPERVISOR_MAX_JOBS 64
+
+struct supervisor_job {
+    size_t count;       /* indices 0..count-1 */
+    const bool *skip;   /* count flags: indices that need no work; NULL: none */
+    size_t result_size; /* bytes of a result: plain data, no pointers */
+    unsigned jobs;      /* workers; more than one only on the CPU device, whatever is asked */
+    bool in_process;    /* no fork and no protection: for debuggers and sanitizers */
+    double watchdog_s;  /* for one case, and for open(); > 0 */
+
+    void *worker; /* passed to the functions that run in a worker (its own copy of it) */
+    int (*open)(void *worker, struct device_info *info, struct err *err);
+    bool (*run)(void *worker, size_t index, void *result); /* true: replace this worker */
+    void (*close)(void *worker);
+
+    void *parent; /* passed to the functions that run in the caller */
+    int (*opened)(void *parent, const struct device_info *info, struct err *err);
+    int (*done)(void *parent, size_t index, const void *result, struct err *err); /* as they come */
+    void (*lost)(void *parent, size_t index, const char *why, void *result);
+};
+
+/* -1 when the first worker cannot open its device, when opened() or done() fails, or when no worker can be
+   started. Whatever happens no worker is left behind. */
+int supervisor_run(const struct supervisor_job *job, struct err *err);
+
+/* --- between supervisor.c and supervisor_worker.c ----------------------------------------------------- */
+
+enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_RESULT };
+
+/* What a worker sends; a struct device_info, a struct err or a result follows. */
+struct supervisor_frame {
+    enum supervisor_kind kind;
+    bool retire; /* the worker ends after this */
+    size_t index, size;
+};
+
+/* The worker's whole life; ends the process. */
+_Noreturn void supervisor_worker(const struct supervisor_job *job, int socket);
+
+#endif
