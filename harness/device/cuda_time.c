@@ -1,8 +1,8 @@
 /* Events and graphs of the CUDA device. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "device/cuda.h"
 
 struct cuda_event {
@@ -60,9 +60,9 @@ int cuda_event_elapsed_ms(struct event *start, struct event *stop, double *ms, s
 {
     struct cuda_event *a = (struct cuda_event *)start, *b = (struct cuda_event *)stop;
     struct cuda_device *d = cuda_of(start->device);
-    float value = NAN;
+    float value = 0;
 
-    *ms = (double)NAN;
+    *ms = NAN64;
     if (cuda_enter(d, err) < 0 ||
         cuda_status(d, "cuEventSynchronize", d->api.event_synchronize(b->handle), err) < 0 ||
         cuda_status(d, "cuEventElapsedTime",

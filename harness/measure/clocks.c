@@ -5,12 +5,12 @@
 #include "measure/clocks.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 
 #define NVML_LIBRARY "libnvidia-ml.so.1"
 
@@ -142,7 +142,7 @@ static double clock_mhz(struct clocks *c, int type)
     unsigned mhz = 0;
 
     if (!c->clock_info || c->clock_info(c->device, type, &mhz) != NVML_SUCCESS)
-        return (double)NAN;
+        return NAN64;
     return mhz;
 }
 
@@ -152,11 +152,11 @@ void clocks_read(struct clocks *c, struct clock_reading *out)
     unsigned long long wide = 0;
 
     *out = (struct clock_reading){
-        .sm_mhz = (double)NAN,
-        .mem_mhz = (double)NAN,
-        .temperature_c = (double)NAN,
-        .power_w = (double)NAN,
-        .energy_j = (double)NAN,
+        .sm_mhz = NAN64,
+        .mem_mhz = NAN64,
+        .temperature_c = NAN64,
+        .power_w = NAN64,
+        .energy_j = NAN64,
     };
     if (!c)
         return;

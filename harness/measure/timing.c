@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "device/launch.h"
 #include "record/stats.h"
 
@@ -116,7 +117,7 @@ static int run_many(const struct timing *t, struct err *err)
 /* One window; *us is its length, not yet divided or corrected. */
 static int window(struct timing_rig *rig, const struct timing *t, double *us, struct err *err)
 {
-    double ms = (double)NAN;
+    double ms = NAN64;
     bool cold = t->params.temperature == BENCH_COLD;
 
     if (t->subject.restore && t->subject.restore(t->subject.ctx, err) < 0)
@@ -328,13 +329,13 @@ static int compare_doubles(const void *a, const void *b)
    picosecond are the float in which the driver answers, not its timer. */
 static double smallest_step(double *us, unsigned n)
 {
-    double best = (double)INFINITY;
+    double best = INF64;
 
     qsort(us, n, sizeof *us, compare_doubles);
     for (unsigned i = 1; i < n; i++)
         if (us[i] - us[i - 1] > 1e-6 && us[i] - us[i - 1] < best)
             best = us[i] - us[i - 1];
-    return isfinite(best) ? best : (double)NAN;
+    return isfinite(best) ? best : NAN64;
 }
 
 /* Median of `n` windows of a subject as it stands; all lengths are left in `us`. */
@@ -367,7 +368,7 @@ static int measure_overheads(struct timing_rig *rig, struct err *err)
         goto done;
     timing_end(&t);
     p.temperature = BENCH_HOT;
-    p.window_us = (double)INFINITY;
+    p.window_us = INF64;
     p.max_launches = RIG_LAUNCHES;
     if (timing_begin(rig, &empty, &p, &t, err) < 0)
         return -1;
@@ -416,7 +417,7 @@ int timing_rig_open(struct device *dev, struct kernel_set *set, struct clocks *c
     memset(rig, 0, sizeof *rig);
     rig->device = dev;
     rig->clocks = clocks;
-    rig->reading_at_s = (double)-INFINITY;
+    rig->reading_at_s = -INF64;
     if (event_create(dev, &rig->start, err) < 0 || event_create(dev, &rig->stop, err) < 0 ||
         kernel_set_find(set, "bench_memory", "bench_empty", &k, err) < 0)
         goto fail;
