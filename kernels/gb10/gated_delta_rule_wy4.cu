@@ -1,13 +1,13 @@
 /*
- * gated_delta_rule_wy4: the verify step of four draft tokens that writes the state after each of
- * them.
+ * gated_delta_rule_wy4: the verify step of four draft tokens that writes the state after each.
  *
- * Versions, newest first:
- *   2  A lane owns four adjacent columns, a warp a quarter of the rows (gdn_wy4_step.cuh):
- *      16-byte loads and stores, four times fewer shared-memory reads per multiply than one column
- *      a thread.
- *   1  A thread owns one column and walks all 128 rows: as many transactions, each a quarter as
- *      wide, and a load of k and q from shared memory for every single element.
+ * Design:
+ * - The step itself is gdn_wy4_step.cuh, shared with the write-on-accept form, whose output must
+ *   have the same bits.
+ * - Four columns a lane: 16-byte loads and stores, and a quarter of the reads of k and q from
+ *   shared memory that one column a thread would need.
+ * - Rows are loaded eight ahead, because nvcc cannot move a load above the stores to four states
+ *   that might alias it.
  *
  * State pointers must be 16-byte aligned. H is read twice (pass 2 finds it in L2: 64 KiB a block)
  * and overwritten in pass 2 by the thread that read it. Launch: grid (num_v_heads, batch), block

@@ -1,20 +1,19 @@
 /*
- * gated_delta_rule_wy4_woa, _fold, _flag_clear: write on accept. The verify kernel writes no
- * state; it stashes u, the clamped gates and k of its four tokens, and once it is known how many
- * were accepted, fold replays exactly those onto the state: 1 read + 1 write of H instead of the
+ * gated_delta_rule_wy4_woa, _fold, _flag_clear: write on accept. The verify kernel writes no state;
+ * it stashes u, the clamped gates and k of its four tokens, and once it is known how many were
+ * accepted, fold replays exactly those onto the state: 1 read + 1 write of H instead of the
  * parent's 2 reads + 4 writes.
  *
  * Stash of one sequence (floats): u[4][num_v_heads][v_dim] | g[4][num_v_heads] |
  * k[4][num_k_heads][k_dim], `stash_seq_floats` from sequence to sequence. That stride may be any
  * number, so the stash is only 4-byte aligned and is read and written one float at a time.
  *
- * Versions, newest first:
- *   2  The parent's own step (gdn_wy4_step.cuh) with another state policy: H goes to dynamic
- *      shared memory in pass 1 and comes from there in pass 2, read and written by the same thread
- *      (no barrier). fold is specialised by the number of accepted tokens, so their terms stay in
- *      registers.
- *   1  One column a thread, and a copy of the parent's loops: equal bits only as long as nvcc
- *      contracted both copies alike.
+ * Design:
+ * - The parent's own step with another state policy (gdn_wy4_step.cuh): equal bits by construction,
+ *   where a copy of its loops would be equal only as long as nvcc contracted both alike.
+ * - H stays in dynamic shared memory between the passes, written and read by the same thread: one
+ *   read of device memory, no barrier.
+ * - fold is specialised by the number of accepted tokens, so their terms stay in registers.
  *
  * State pointers must be 16-byte aligned. Launch: grid (num_v_heads, batch), block 128; woa 64 KiB
  * of dynamic shared memory. k_dim and v_dim are part of the ABI; the launcher refuses all but 128.
