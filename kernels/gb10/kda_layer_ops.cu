@@ -3,9 +3,12 @@
  *
  * kda_o_norm_gated_bf16: x / sqrt(mean(x^2) + eps) * weight * sigmoid(gate) per row.
  *     Grid rows, block head_dim (a multiple of 32).
- * kda_split_widen: q | k | v rows of bf16 to three fp32 buffers. Grid (ceil(qkv, 256), T), block
- * 256. kda_pack_qkv_bf16: three bf16 buffers to q | k | v rows. Grid (ceil(qkv, 256), T), block
- * 256. kda_sigmoid_bf16_f32, kda_fill_f32: grid ceil(n, 256), block 256.
+ * kda_split_widen: q | k | v rows of bf16 to three fp32 buffers.
+ *     Grid (ceil(qkv, 256), T), block 256.
+ * kda_pack_qkv_bf16: three bf16 buffers to q | k | v rows.
+ *     Grid (ceil(qkv, 256), T), block 256.
+ * kda_sigmoid_bf16_f32, kda_fill_f32.
+ *     Grid ceil(n, 256), block 256.
  *
  * They move each element once with neighbouring threads on neighbouring elements; the geometry, one
  * element a thread, is the engine's. Rows from T on are not written.

@@ -9,6 +9,7 @@
 #define RECURRENT_THREADS 128
 #define WARP              32
 #define BLOCK_MAX         1024
+#define QUAD_ALIGN        16 /* bytes: the chunk kernels access these four floats at a time */
 
 uint64_t kda_padded_tokens(uint32_t tokens, uint32_t chunk)
 {
@@ -48,8 +49,8 @@ int kda_launch_chunk_prepare(const struct kernel *kernel, const struct kda_chunk
     guard_pointer(&g, "gate", args->gate, 4);
     guard_pointer(&g, "beta", args->beta, 4);
     guard_pointer(&g, "gc", args->gc, 4);
-    guard_pointer(&g, "u", args->u, 4);
-    guard_pointer(&g, "w", args->w, 4);
+    guard_pointer(&g, "u", args->u, QUAD_ALIGN);
+    guard_pointer(&g, "w", args->w, QUAD_ALIGN);
     guard_chunks(&g, args->heads, args->head_dim, args->chunk, args->tokens);
     guard_product(&g, "shared floats", c, d + c + 1, 1);
     guard_shared(&g, (c * d + c * c + c) * sizeof(float), KDA_CHUNK_SHARED);
@@ -79,9 +80,10 @@ static void guard_chunk_scan(struct launch_guard *g, const struct kda_chunk_scan
     guard_pointer(g, "q", args->q, 4);
     guard_pointer(g, "k", args->k, 4);
     guard_pointer(g, "gc", args->gc, 4);
-    guard_pointer(g, "u", args->u, 4);
+    guard_pointer(g, "u", args->u, QUAD_ALIGN);
     guard_pointer(g, "w", args->w, 4);
-    guard_pointer(g, "out", args->out, 4);
+    guard_pointer(g, "out", args->out, QUAD_ALIGN);
+    guard_pointer(g, "state", args->state, QUAD_ALIGN);
     guard_state(g, args->state, args->heads, args->head_dim);
     guard_chunks(g, args->heads, args->head_dim, args->chunk, args->tokens);
     if (!g->refused) /* chunk is not 0 here */
