@@ -104,9 +104,8 @@ double stats_signed_rank_p(const double *x, size_t n, double origin)
     return p;
 }
 
-/* P(sum of nb of the n doubled ranks >= observed2), every choice of nb equally likely.
-   `ways[k]` holds the number of choices of k ranks by their sum; at most C(64,32) < 2^61,
-   and doubles lose no order of magnitude of it. */
+/* P(sum of nb of the n doubled ranks >= observed2), every choice of nb equally likely. `ways[k]`
+   holds the number of choices of k ranks by their sum: at most C(40,20) < 2^38, exact in doubles. */
 static double rank_sum_exact(const struct ranked *r, size_t n, size_t nb, uint32_t observed2)
 {
     size_t most = 0;
@@ -166,8 +165,8 @@ double stats_rank_sum_p(const double *a, size_t na, const double *b, size_t nb, 
         rank(r, n);
         for (size_t i = 0; i < n; i++)
             observed2 += r[i].mine ? r[i].rank2 : 0;
-        p = n <= STATS_EXACT ? rank_sum_exact(r, n, nb, observed2)
-                             : rank_sum_normal(r, n, nb, observed2);
+        p = n <= STATS_EXACT_PAIR ? rank_sum_exact(r, n, nb, observed2)
+                                  : rank_sum_normal(r, n, nb, observed2);
     }
     free(r);
     return p;

@@ -19,16 +19,22 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool any_nan(const double *x, size_t n)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++)
+        found |= isnan(x[i]);
+    return found;
+}
+
 /* A sorted copy to free(), or NULL when there is nothing to sort or a NaN among it. */
 static double *sorted(const double *x, size_t n)
 {
     double *copy;
 
-    if (n == 0)
+    if (n == 0 || any_nan(x, n))
         return NULL;
-    for (size_t i = 0; i < n; i++)
-        if (isnan(x[i]))
-            return NULL;
     copy = xcalloc(n, sizeof *copy);
     memcpy(copy, x, n * sizeof *copy);
     qsort(copy, n, sizeof *copy, by_value);
@@ -47,17 +53,75 @@ static double quantile_of(const double *s, size_t n, double p)
     return s[below] + share * (s[below + 1] - s[below]);
 }
 
-static double median_of(const double *s, size_t n)
+/* Hoare's partition of x[low..high]: returns j with x[low..j] <= x[j+1..high], low <= j <
+   high. */
+static ptrdiff_t partition(double *x, ptrdiff_t low, ptrdiff_t high)
 {
-    return n % 2 ? s[n / 2] : s[n / 2 - 1] / 2 + s[n / 2] / 2;
+    double pivot = x[low + (high - low) / 2];
+    ptrdiff_t i = low - 1;
+    ptrdiff_t j = high + 1;
+
+    for (;;) {
+        double swap;
+
+        do
+            i++;
+        while (x[i] < pivot);
+        do
+            j--;
+        while (x[j] > pivot);
+        if (i >= j)
+            return j;
+        swap = x[i];
+        x[i] = x[j];
+        x[j] = swap;
+    }
+}
+
+/* Reorders x so that the k-th smallest, which it returns, stands at x[k] and none of those
+   before it is larger (C. Hoare, "Algorithm 65: Find", 1961). The bootstrap takes medians by
+   the hundred thousand. */
+static double select_kth(double *x, size_t n, size_t k)
+{
+    ptrdiff_t low = 0;
+    ptrdiff_t high = (ptrdiff_t)n - 1;
+
+    while (low < high) {
+        ptrdiff_t j = partition(x, low, high);
+
+        if ((ptrdiff_t)k <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return x[k];
+}
+
+/* The median of a copy, which is reordered. */
+static double median_in_place(double *x, size_t n)
+{
+    double upper = select_kth(x, n, n / 2);
+    double lower = upper;
+
+    if (n % 2 == 0) {
+        lower = x[0];
+        for (size_t i = 1; i < n / 2; i++)
+            lower = x[i] > lower ? x[i] : lower;
+    }
+    return lower / 2 + upper / 2;
 }
 
 double stats_median(const double *x, size_t n)
 {
-    double *s = sorted(x, n);
-    double median = s ? median_of(s, n) : NAN64;
+    double *copy;
+    double median;
 
-    free(s);
+    if (n == 0 || any_nan(x, n))
+        return NAN64;
+    copy = xcalloc(n, sizeof *copy);
+    memcpy(copy, x, n * sizeof *copy);
+    median = median_in_place(copy, n);
+    free(copy);
     return median;
 }
 
@@ -130,7 +194,7 @@ double stats_location(const double *x, size_t n)
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             average[count++] = x[i] / 2 + x[j] / 2;
-    location = stats_median(average, count);
+    location = count && !any_nan(x, n) ? median_in_place(average, count) : NAN64;
     free(average);
     return location;
 }
@@ -143,7 +207,9 @@ double stats_shift(const double *a, size_t na, const double *b, size_t nb)
     for (size_t i = 0; i < na; i++)
         for (size_t j = 0; j < nb; j++)
             difference[i * nb + j] = b[j] - a[i];
-    shift = stats_median(difference, na * nb);
+    shift = NAN64;
+    if (na > 0 && nb > 0 && !any_nan(difference, na * nb))
+        shift = median_in_place(difference, na * nb);
     free(difference);
     return shift;
 }

@@ -51,9 +51,10 @@ struct interval stats_shift_interval(const double *a, size_t na, const double *b
  */
 double stats_signed_rank_p(const double *x, size_t n, double origin);
 /* One-sided p of "b lies above a by more than `origin`": rank-sum permutation test, exact
-   for na + nb up to STATS_EXACT, mid-ranks for ties. */
+   for na + nb up to STATS_EXACT_PAIR, mid-ranks for ties. */
 double stats_rank_sum_p(const double *a, size_t na, const double *b, size_t nb, double origin);
-#define STATS_EXACT 64
+#define STATS_EXACT      64
+#define STATS_EXACT_PAIR 40
 
 /* Benjamini and Hochberg (1995): q[i] is the smallest false-discovery rate at which
    hypothesis i is rejected, so `q[i] <= rate` is the rejected set. NaN p are no hypotheses:
