@@ -8,46 +8,27 @@
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/utf8.h"
 #include "record/record.h"
 
 /* --- writing
    ----------------------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at s, 0 when there is none (overlong forms and
-   surrogates are none: RFC 3629). */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = s[0] < 0x80   ? 1
-               : s[0] < 0xc2 ? 0
-               : s[0] < 0xe0 ? 2
-               : s[0] < 0xf0 ? 3
-               : s[0] < 0xf5 ? 4
-                             : 0;
-
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))
-        return 0;
-    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
 void codec_text(struct text *out, const char *value)
 {
-    const unsigned char *s = (const unsigned char *)value;
+    const char *s = value;
 
     text_add(out, "\"");
     while (*s) {
+        unsigned char c = (unsigned char)*s;
         size_t n = utf8_length(s);
 
         if (n == 0)
             text_add(out, "\\ufffd");
         else if (*s == '"' || *s == '\\')
             text_addf(out, "\\%c", *s);
-        else if (*s < 0x20 || *s == 0x7f)
-            text_addf(out, "\\u%04x", *s);
+        else if (c < 0x20 || c == 0x7f)
+            text_addf(out, "\\u%04x", c);
         else
             text_add_bytes(out, s, n);
         s += n ? n : 1;

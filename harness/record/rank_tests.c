@@ -104,8 +104,9 @@ double stats_signed_rank_p(const double *x, size_t n, double origin)
     return p;
 }
 
-/* P(sum of nb of the n doubled ranks >= observed2), every choice of nb equally likely. `ways[k]`
-   holds the number of choices of k ranks by their sum: at most C(40,20) < 2^38, exact in doubles. */
+/* P(sum of nb of the n doubled ranks >= observed2), every choice of nb equally likely.
+   `ways[k]` holds the number of choices of k ranks by their sum: at most C(40,20) < 2^38,
+   exact in doubles. */
 static double rank_sum_exact(const struct ranked *r, size_t n, size_t nb, uint32_t observed2)
 {
     size_t most = 0;
