@@ -49,9 +49,9 @@ struct timing_params timing_params_default(const struct device_info *info, enum 
 {
     struct timing_params p = {
         .temperature = t,
-        .rounds = 5,
+        .rounds = 12, /* record/regress.h: enough to call one change among 100 cases */
         .budget_s = 1.0,
-        .min_per_round = 6,
+        .min_per_round = 5,
         .max_per_round = 400,
         .precision = 0.005,
         .window_us = 300,
@@ -294,6 +294,11 @@ int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struc
     }
     t->spent_s += timing_now_s() - from;
     return 0;
+}
+
+int timing_replay(const struct timing *t, bool single, struct err *err)
+{
+    return single ? run_once(t, err) : run_many(t, err);
 }
 
 void timing_end(struct timing *t)

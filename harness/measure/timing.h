@@ -96,6 +96,9 @@ int timing_begin(struct timing_rig *rig, const struct timing_subject *subject,
                  const struct timing_params *params, struct timing *t, struct err *err);
 /* Takes the samples of one round. */
 int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struct err *err);
+/* Runs once more what was timed, outside any window, so that its outputs can be judged: the graph of many, or
+   with `single` that of one run (when runs build on one another). Does not restore and does not wait. */
+int timing_replay(const struct timing *t, bool single, struct err *err);
 void timing_end(struct timing *t); /* frees graphs and samples; safe to call twice */
 
 /* True when the samples' 95% interval of the median is within `precision` of it. NaN never is. */

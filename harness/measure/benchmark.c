@@ -1,0 +1,361 @@
+#include "measure/benchmark.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/number.h"
+#include "measure/bench_item.h"
+#include "measure/validity.h"
+
+#define BATCH_BYTES                                                                                \
+    ((size_t)2 << 30) /* of buffers; the host holds about six times that, the device twice */
+
+struct session {
+    const struct benchmark_options *opt;
+    const struct benchmark_sink *sink;
+    struct device *device;
+    struct kernel_set *own, *set[BENCHMARK_SIDES];
+    struct clocks *clocks;
+    struct timing_rig rig;
+    struct ceilings ceilings;
+    bool has_ceilings, announced;
+    struct sentinel first; /* of the run */
+    struct device_sheet sheet, gb10;
+    bool has_sheet, has_gb10;
+    struct roofs roofs;
+    struct runner_options runner;
+    struct bench_rig bench;
+    struct bench_item *item; /* cases times sides, the sides of a case adjacent */
+    size_t nitems;
+};
+
+static void note(const struct session *s, const char *text)
+{
+    s->sink->note(s->sink->ctx, text);
+}
+
+/* --- device ---------------------------------------------------------------------------------------------- */
+
+static void close_device(struct session *s)
+{
+    if (s->has_ceilings)
+        ceilings_close(&s->ceilings);
+    timing_rig_close(&s->rig);
+    clocks_close(s->clocks);
+    for (unsigned i = 0; i < s->opt->sides; i++)
+        kernel_set_close(s->set[i]);
+    kernel_set_close(s->own);
+    device_close(s->device);
+    s->has_ceilings = false;
+    s->clocks = NULL;
+    s->own = s->set[0] = s->set[1] = NULL;
+    s->device = NULL;
+}
+
+static int open_sheets(struct session *s, struct err *err)
+{
+    if (!s->opt->sheet_dir)
+        return 0;
+    if (device_sheet_find(s->opt->sheet_dir, device_info(s->device)->name, &s->sheet, &s->has_sheet,
+                          err) < 0)
+        return -1;
+    return device_sheet_find(s->opt->sheet_dir, "GB10", &s->gb10, &s->has_gb10, err);
+}
+
+static int check_sentinel(struct session *s, struct err *err)
+{
+    struct sentinel now;
+    char why[400];
+
+    if (!s->has_ceilings)
+        return 0;
+    nvtx_phase_begin(s->opt->nvtx, NVTX_SENTINEL, 0);
+    if (ceilings_sentinel(&s->ceilings, &now, err) < 0) {
+        nvtx_end(s->opt->nvtx);
+        return -1;
+    }
+    nvtx_end(s->opt->nvtx);
+    if (sentinel_slow(&now, why, sizeof why))
+        return err_set(err, ERR_SYSTEM, "%s", why);
+    if (!(s->first.gemv_gbs > 0))
+        s->first = now;
+    if (sentinel_drifted(&s->first, &now, why, sizeof why))
+        note(s, why);
+    return 0;
+}
+
+static int measure_device(struct session *s, struct err *err)
+{
+    int rc;
+
+    if (device_info(s->device)->kind == DEVICE_CPU)
+        return 0;
+    if (ceilings_open(&s->rig, s->own, &s->ceilings, err) < 0)
+        return -1;
+    s->has_ceilings = true;
+    nvtx_phase_begin(s->opt->nvtx, NVTX_CEILINGS, 2 * s->ceilings.bytes);
+    rc = ceilings_measure(&s->ceilings, s->has_sheet ? &s->sheet : NULL, err);
+    nvtx_end(s->opt->nvtx);
+    if (rc < 0)
+        return -1;
+    s->roofs = s->ceilings.roofs;
+    return check_sentinel(s, err);
+}
+
+/* The first time the sink hears of the device and its ceilings. */
+static int announce(struct session *s, struct err *err)
+{
+    if (s->announced)
+        return 0;
+    s->announced = true;
+    if (s->sink->opened(s->sink->ctx, device_info(s->device), err) < 0)
+        return -1;
+    for (unsigned i = 0; i < CEILING_COUNT && s->has_ceilings; i++)
+        if (s->sink->ceiling(s->sink->ctx, &s->ceilings.record[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static void warn_no_clocks(struct session *s, const struct err *why)
+{
+    char text[400];
+
+    snprintf(text, sizeof text, "clocks and throttling are not recorded: %.300s", why->text);
+    if (!s->announced && device_info(s->device)->kind == DEVICE_CUDA)
+        note(s, text);
+}
+
+static int open_device(struct session *s, struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    if (device_open(s->opt->device, &s->device, err) < 0)
+        return -1;
+    if (kernel_set_open(s->device, NULL, &s->own, err) < 0 || open_sheets(s, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < s->opt->sides; i++)
+        if (kernel_set_open(s->device, s->opt->kernels[i], &s->set[i], err) < 0)
+            return -1;
+    if (clocks_open(device_info(s->device), &s->clocks, &why) < 0)
+        warn_no_clocks(s, &why);
+    if (timing_rig_open(s->device, s->own, s->clocks, &s->rig, err) < 0 ||
+        measure_device(s, err) < 0 || announce(s, err) < 0)
+        return -1;
+    s->bench = (struct bench_rig){
+        .device = s->device,
+        .rig = &s->rig,
+        .nvtx = s->opt->nvtx,
+        .runner = &s->runner,
+        .roofs = &s->roofs,
+        .gb10 = s->has_gb10 ? &s->gb10 : NULL,
+        .wanted = {[BENCH_COLD] = s->opt->cold, [BENCH_HOT] = s->opt->hot},
+        .rounds = s->opt->rounds,
+        .budget_s = s->opt->budget_s,
+    };
+    return 0;
+}
+
+/* --- batches --------------------------------------------------------------------------------------------- */
+
+static void close_batch(struct session *s, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        bench_item_close(&s->item[i]);
+}
+
+static bool device_works(struct session *s)
+{
+    struct err ignored = ERR_INIT;
+
+    return device_sync(s->device, &ignored) == 0;
+}
+
+static void case_begin(const struct session *s, const struct bench_item *it)
+{
+    nvtx_case_begin(s->opt->nvtx, it->tc->text, case_hash(it->tc).lo);
+}
+
+/* Opens items from `from` on until their buffers fill a batch; both sides of a case stay together.
+   *to is the first item after it. 1: the device was lost to one of them, which is now rejected. */
+static int open_batch(struct session *s, size_t from, size_t *to)
+{
+    size_t bytes = 0, i = from;
+
+    while (i < s->nitems && (bytes < BATCH_BYTES || i % s->opt->sides)) {
+        struct bench_item *it = &s->item[i++];
+        int rc;
+
+        *to = i;
+        if (it->rejected)
+            continue;
+        s->runner.kernels_dir = it->kernels_dir;
+        case_begin(s, it);
+        rc = bench_item_open(it, &s->bench, s->set[it->side]);
+        nvtx_end(s->opt->nvtx);
+        bytes += it->bytes;
+        if (rc < 0) {
+            bench_item_close(it);
+            note(s, it->reason);
+            if (!device_works(s))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* The order of a case's sides is turned each round, so that a drift within the pair cancels out. */
+static struct bench_item *in_turn(struct session *s, size_t i, unsigned round)
+{
+    unsigned sides = s->opt->sides;
+
+    return &s->item[sides == 2 && round % 2 ? i ^ 1 : i];
+}
+
+/* 0 done, 1 the device was lost, -1 the run must end. */
+static int run_rounds(struct session *s, size_t from, size_t to, struct err *err)
+{
+    unsigned rounds = s->opt->rounds
+                          ? s->opt->rounds
+                          : timing_params_default(device_info(s->device), BENCH_COLD).rounds;
+
+    for (unsigned r = 0; r < rounds; r++) {
+        for (size_t i = from; i < to; i++) {
+            struct bench_item *it = in_turn(s, i, r);
+            int rc;
+
+            if (it->rejected)
+                continue;
+            case_begin(s, it);
+            rc = bench_item_round(it, &s->bench, r);
+            nvtx_end(s->opt->nvtx);
+            if (rc < 0 && !device_works(s))
+                return 1;
+        }
+        if (check_sentinel(s, err) < 0)
+            return -1;
+    }
+    for (size_t i = from; i < to; i++) {
+        if (s->item[i].rejected)
+            continue;
+        case_begin(s, &s->item[i]);
+        bench_item_finish(&s->item[i], &s->bench);
+        nvtx_end(s->opt->nvtx);
+        if (s->item[i].rejected && !device_works(s))
+            return 1;
+    }
+    return 0;
+}
+
+/* The records of a batch, settled with the clock that its own samples show. */
+static int hand_out(struct session *s, size_t from, size_t to, unsigned repeat, struct err *err)
+{
+    size_t most = (to - from) * TEMPERATURES, n = 0;
+    struct bench_record *rec = xcalloc(most ? most : 1, sizeof *rec);
+    const struct bench_record **view = xcalloc(most ? most : 1, sizeof *view);
+    const struct bench_item **owner = xcalloc(most ? most : 1, sizeof *owner);
+    double clock;
+    int rc = 0;
+
+    for (size_t i = from; i < to; i++)
+        for (int t = 0; t < TEMPERATURES; t++)
+            if (s->bench.wanted[t] && !s->item[i].skipped) {
+                bench_item_record(&s->item[i], &s->bench, (enum temperature)t, &rec[n]);
+                view[n] = &rec[n];
+                owner[n++] = &s->item[i];
+            }
+    clock = run_clock_mhz(view, (unsigned)n);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct roof_floor floor = {NAN64, ""};
+        double precision = owner[i]->timing[rec[i].temperature].params.precision;
+
+        if (owner[i]->runner)
+            floor = bench_item_floor(owner[i], &s->bench, rec[i].temperature);
+        bench_settle(&rec[i], clock, &floor, precision);
+        rc = s->sink->result(s->sink->ctx, repeat, owner[i]->side, &rec[i], err);
+    }
+    free(owner);
+    free(view);
+    free(rec);
+    return rc;
+}
+
+/* All repeats of one batch; returns as run_rounds(). */
+static int run_batch(struct session *s, size_t from, size_t to, unsigned *repeat, struct err *err)
+{
+    for (; *repeat < (s->opt->repeats ? s->opt->repeats : 1); ++*repeat) {
+        int rc;
+
+        for (size_t i = from; i < to; i++)
+            bench_item_reset(&s->item[i]);
+        rc = run_rounds(s, from, to, err);
+        if (rc)
+            return rc;
+        if (hand_out(s, from, to, *repeat, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int run_all(struct session *s, struct err *err)
+{
+    unsigned repeat = 0;
+    size_t from = 0, to = 0;
+
+    while (from < s->nitems) {
+        int rc = open_batch(s, from, &to);
+
+        if (rc == 0)
+            rc = run_batch(s, from, to, &repeat, err);
+        close_batch(s, from, to);
+        if (rc < 0)
+            return -1;
+        if (rc > 0) { /* once more without the item that took the device */
+            note(s, "the device was lost; it is opened anew and the batch starts again");
+            close_device(s);
+            if (open_device(s, err) < 0)
+                return err_context(err, "after a kernel took the device");
+            continue;
+        }
+        from = to;
+        repeat = 0;
+    }
+    return 0;
+}
+
+static void make_items(struct session *s, const struct case_list *cases)
+{
+    s->nitems = cases->count * s->opt->sides;
+    s->item = xcalloc(s->nitems ? s->nitems : 1, sizeof *s->item);
+    for (size_t i = 0; i < s->nitems; i++) {
+        unsigned side = (unsigned)(i % s->opt->sides);
+
+        s->item[i].tc = &cases->items[i / s->opt->sides];
+        s->item[i].side = side;
+        s->item[i].kernels_dir = s->opt->kernels[side];
+    }
+}
+
+int benchmark_run(const struct benchmark_options *opt, const struct case_list *cases,
+                  const struct benchmark_sink *sink, struct err *err)
+{
+    struct session s = {.opt = opt, .sink = sink};
+    int rc;
+
+    roofs_init(&s.roofs);
+    s.runner = (struct runner_options){
+        .golden_dir = opt->golden_dir,
+        .workers = opt->workers,
+        .nvtx = opt->nvtx,
+    };
+    make_items(&s, cases);
+    nvtx_suite_begin(opt->nvtx, opt->suite, cases->count);
+    rc = open_device(&s, err);
+    if (rc == 0)
+        rc = run_all(&s, err);
+    close_device(&s);
+    nvtx_end(opt->nvtx);
+    free(s.item);
+    return rc;
+}
