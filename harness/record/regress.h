@@ -5,11 +5,11 @@
  * and the memory layout of their time, so pooling them would claim a certainty that is not there.
  * Effects are ratios, worked on as logarithms.
  *
- *   paired    the k-th rounds of both sides were measured one after the other; the effect is the centre of the
- *             log ratios (Hodges-Lehmann), its p by the signed-rank test
- *   unpaired  else; the effect is the Hodges-Lehmann shift, its p by the rank-sum test. The margin then
- *             grows by the spread of the rounds of either side: a machine that drifted that much during a run
- *             can be believed to have drifted so between the runs
+ *   paired    the k-th rounds of both sides were measured one after the other; the effect is the
+ *             centre of the log ratios (Hodges-Lehmann), its p by the signed-rank test
+ *   unpaired  else; the effect is the Hodges-Lehmann shift, its p by the rank-sum test. The margin
+ *             then grows by the spread of the rounds of either side: a machine that drifted that
+ *             much during a run can be believed to have drifted so between the runs
  *
  * A case is called SLOWER or FASTER when the data reject, at the false-discovery rate over the
  * whole suite (Benjamini and Hochberg 1995), that its effect lies within the margin; SAME when
@@ -79,9 +79,9 @@ struct regress_result {
     double base_us, next_us;  /* medians over the rounds */
     double margin;            /* the share that was tested against */
     double p, q;
-    double
-        detectable; /* smallest slowdown that these rounds, with their scatter, would have shown when alone
-                          in the suite; infinite when none: too few rounds */
+    /* Smallest slowdown that these rounds, with their scatter, would have shown when alone in the
+       suite; infinite when none: too few rounds. */
+    double detectable;
     char reason[600]; /* why INVALID or UNSURE; else "" */
 };
 
