@@ -14,8 +14,9 @@ struct case_selection {
 
 #define TIER_HELP "smoke, full (smoke too; the default), perf, all"
 
-/* In the order of the files' names and lines; a case that is in several of the tiers comes once. The list
-   may be empty. ERR_INPUT for a malformed case, file or tier, and for a folder without case files. */
+/* In the order of the files' names and lines; a case that is in several of the tiers comes once.
+   The list may be empty. ERR_INPUT for a malformed case, file or tier, and for a folder without
+   case files. */
 int cases_select(const struct case_selection *sel, struct case_list *out, struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The commands of `deltarig`. One file per command; main.c only picks one. A command prints: results on
- * standard output, progress and errors on standard error, an error as one line `deltarig: <text>`.
+ * The commands of `deltarig`. One file per command; main.c only picks one. A command prints:
+ * results on standard output, progress and errors on standard error, an error as one line
+ * `deltarig: <text>`.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -17,7 +18,8 @@ enum exit_code {
 
 struct command {
     const char *name, *summary;
-    /* The whole command line: argv[0] is the program, argv[1] the command's name. Returns an enum exit_code. */
+    /* The whole command line: argv[0] is the program, argv[1] the command's name. Returns an enum
+     * exit_code. */
     int (*run)(int argc, char **argv);
 };
 
@@ -33,15 +35,15 @@ int cmd_merge(int argc, char **argv);
 int cmd_golden(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 
-/* Prints `deltarig: <text>` to standard error and returns the exit code of the error's kind: EXIT_INPUT,
-   or EXIT_FAIL for ERR_SYSTEM. */
+/* Prints `deltarig: <text>` to standard error and returns the exit code of the error's kind:
+   EXIT_INPUT, or EXIT_FAIL for ERR_SYSTEM. */
 int cli_error(const struct err *err);
 
 /* The device to use when none is named: device_open()'s "default". */
 #define CLI_DEFAULT_DEVICE "default"
 
-/* Folders relative to the project root, which is the folder above the binary's (`build/deltarig`): `out` gets
-   "cases" when that is the current folder, else an absolute path. */
+/* Folders relative to the project root, which is the folder above the binary's (`build/deltarig`):
+   `out` gets "cases" when that is the current folder, else an absolute path. */
 void cli_project_path(const char *below_root, char *out, unsigned long n);
 
 #endif

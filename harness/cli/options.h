@@ -3,12 +3,12 @@
  *
  *     static const struct option_spec specs[] = {
  *         {"--device", OPTION_TEXT, offsetof(struct args, device), "cpu|cuda:N", "where to run"},
- *         {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "JSON lines instead of a table"},
- *         {0},
+ *         {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "JSON lines instead of a
+ * table"}, {0},
  *     };
  *
- * Values are given as `--key value` or `--key=value`, each option once; `--` ends the options; `--help` is
- * always there. What is no option is a word (a pattern, a file).
+ * Values are given as `--key value` or `--key=value`, each option once; `--` ends the options;
+ * `--help` is always there. What is no option is a word (a pattern, a file).
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -47,8 +47,8 @@ struct words {
 enum options_outcome { OPTIONS_OK, OPTIONS_HELP, OPTIONS_BAD };
 
 /*
- * Parses argv[2..]. OPTIONS_HELP: the help was printed, exit with 0. OPTIONS_BAD: one line was printed to
- * standard error, exit with EXIT_INPUT. `words` is to be freed in any case.
+ * Parses argv[2..]. OPTIONS_HELP: the help was printed, exit with 0. OPTIONS_BAD: one line was
+ * printed to standard error, exit with EXIT_INPUT. `words` is to be freed in any case.
  */
 enum options_outcome options_parse(const struct usage *usage, int argc, char **argv, void *args,
                                    struct words *words);

@@ -1,8 +1,8 @@
 /*
  * Comparison: numbers about one buffer after a run, no opinion (measure/judge.h has those).
  *
- * An element's error is |kernel - golden|, its bound the smaller of `likely` and `worst`. NaN counts as an
- * infinite error, and no comparison here is of the kind that NaN slips through.
+ * An element's error is |kernel - golden|, its bound the smaller of `likely` and `worst`. NaN
+ * counts as an infinite error, and no comparison here is of the kind that NaN slips through.
  */
 #ifndef MEASURE_COMPARE_H
 #define MEASURE_COMPARE_H
@@ -11,8 +11,8 @@
 
 #include "problem/golden.h"
 
-/* Up to 2^26 terms, each flushed to zero below fp32's normal range (2^-126): a bound no larger than this
-   says "zero", whatever the format. */
+/* Up to 2^26 terms, each flushed to zero below fp32's normal range (2^-126): a bound no larger than
+   this says "zero", whatever the format. */
 #define ZERO_BOUND 0x1p-100
 
 /* How many elements have some property, and the first that has. */
@@ -32,7 +32,8 @@ struct buffer_stats {
     struct tally
         unbounded; /* VALUE whose golden or bound is NaN or infinite, or whose bound is < 0 */
 
-    /* What a VALUE proves; the rest of them are sharp: a kernel that writes 0 would be caught there. */
+    /* What a VALUE proves; the rest of them are sharp: a kernel that writes 0 would be caught
+     * there. */
     size_t exact_zeros; /* golden is exactly 0 */
     size_t zeros;       /* |golden| <= bound <= ZERO_BOUND: a proven zero */
     size_t blind;       /* |golden| <= bound, and the bound is larger than that */
@@ -49,8 +50,8 @@ struct buffer_stats {
 void compare_buffer(const struct buffer *b, const struct expectation *e, const void *before,
                     const void *after, struct buffer_stats *out);
 
-/* Two runs of the same problem: true when all bits that are not FREE agree; else *first is the first element
-   that differs. */
+/* Two runs of the same problem: true when all bits that are not FREE agree; else *first is the
+   first element that differs. */
 bool compare_runs(const struct buffer *b, const struct expectation *e, const void *one,
                   const void *other, size_t *first);
 

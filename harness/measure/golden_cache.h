@@ -9,11 +9,13 @@
 struct golden_source {
     const char *dir;  /* NULL: compute, do not store */
     unsigned workers; /* of the reference; 0 = all CPUs */
-    /* Told of a damaged file (it is computed anew and replaced) and of one that cannot be written; may be NULL. */
+    /* Told of a damaged file (it is computed anew and replaced) and of one that cannot be written;
+     * may be NULL. */
     void (*warn)(const char *text);
 };
 
-/* Initialises and fills `g`. *cached: it came from the cache; *seconds: what the reference took, 0 then. */
+/* Initialises and fills `g`. *cached: it came from the cache; *seconds: what the reference took, 0
+ * then. */
 int golden_obtain(const struct problem *p, const struct golden_source *src, struct golden *g,
                   bool *cached, double *seconds, struct err *err);
 

@@ -60,8 +60,8 @@ static bool find_keep(const struct problem *p, const struct evidence *ev, struct
     return false;
 }
 
-/* The buffer whose worst element is worst of all; for a composition judged stage by stage, the first
-   stage that diverged, since the later ones only inherit. -1 when all are within bounds. */
+/* The buffer whose worst element is worst of all; for a composition judged stage by stage, the
+   first stage that diverged, since the later ones only inherit. -1 when all are within bounds. */
 static int pick_golden(const struct problem *p, const struct evidence *ev)
 {
     int pick = -1;
@@ -106,7 +106,8 @@ struct rule {
     bool (*find)(const struct problem *p, const struct evidence *ev, struct finding f);
 };
 
-/* In the order in which they explain one another; those without a function are found by the runner. */
+/* In the order in which they explain one another; those without a function are found by the runner.
+ */
 static const struct rule rules[] = {
     {CHECK_LAUNCH, NULL},        {CHECK_FENCE, NULL},
     {CHECK_INPUTS, find_inputs}, {CHECK_COVERAGE, find_coverage},

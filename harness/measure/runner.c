@@ -10,11 +10,12 @@
 #include "measure/nvtx.h"
 #include "measure/runner_state.h"
 
-/* Not canonical on any 64-bit machine: following it faults. CUDA has no zero-byte allocation whose end is
-   guarded, as the CPU device has. */
+/* Not canonical on any 64-bit machine: following it faults. CUDA has no zero-byte allocation whose
+   end is guarded, as the CPU device has. */
 #define POISON_ADDRESS UINT64_C(0xdeadbeefdeadbee0)
 
-/* --- open and close --------------------------------------------------------------------------------- */
+/* --- open and close
+ * --------------------------------------------------------------------------------- */
 
 static int find_kernels(struct runner *r, struct kernel_set *set, struct err *err)
 {
@@ -155,7 +156,8 @@ void runner_close(struct runner *r)
     free(r);
 }
 
-/* --- one run ---------------------------------------------------------------------------------------- */
+/* --- one run
+ * ---------------------------------------------------------------------------------------- */
 
 static size_t total_bytes(const struct runner *r)
 {

@@ -1,7 +1,9 @@
 /*
- * A case made ready on a device: problem, golden, kernels, fenced buffers. `verify` and `bench` both drive it:
+ * A case made ready on a device: problem, golden, kernels, fenced buffers. `verify` and `bench`
+ * both drive it:
  *
- *     runner_open -> { runner_restore -> runner_launch -> runner_collect -> runner_judge } ... -> runner_close
+ *     runner_open -> { runner_restore -> runner_launch -> runner_collect -> runner_judge } ... ->
+ * runner_close
  */
 #ifndef MEASURE_RUNNER_H
 #define MEASURE_RUNNER_H
@@ -18,33 +20,38 @@ struct runner_options {
     const char *golden_dir; /* cache of goldens; NULL: compute, do not store */
     unsigned workers;       /* for the reference and the CPU device's blocks; 0 = all CPUs */
     struct nvtx *nvtx;      /* may be NULL */
-    /* Told what costs nothing but time, such as a damaged golden that was computed anew; may be NULL. */
+    /* Told what costs nothing but time, such as a damaged golden that was computed anew; may be
+     * NULL. */
     void (*warn)(const char *text);
     const char *kernels_dir; /* for the repro command; NULL: our own set */
 };
 
-/* ERR_MISSING when a required kernel is absent from the set (a SKIP), ERR_INPUT for impossible dims. */
+/* ERR_MISSING when a required kernel is absent from the set (a SKIP), ERR_INPUT for impossible
+ * dims. */
 int runner_open(struct device *dev, struct kernel_set *set, const struct test_case *tc,
                 const struct runner_options *opt, struct runner **out, struct err *err);
 void runner_close(struct runner *r);
 
 int runner_restore(struct runner *r,
                    struct err *err); /* initial contents and poison onto the device */
-/* In-stream restore of the INOUT and OUT buffers from a device-side copy: cheap, outside a timed window. */
+/* In-stream restore of the INOUT and OUT buffers from a device-side copy: cheap, outside a timed
+ * window. */
 int runner_restore_fast(struct runner *r, struct err *err);
 int runner_launch(struct runner *r, struct err *err);  /* enqueues; does not wait */
 int runner_collect(struct runner *r, struct err *err); /* waits, downloads every buffer */
 
-/* Judges what was collected: golden, coverage, keep, inputs, fences, identities. Fills verdict, reason,
-   failed_check, outputs, checks_run, kernels. A verdict is data: 0 whatever it is, -1 for a harness error. */
+/* Judges what was collected: golden, coverage, keep, inputs, fences, identities. Fills verdict,
+   reason, failed_check, outputs, checks_run, kernels. A verdict is data: 0 whatever it is, -1 for a
+   harness error. */
 int runner_judge(struct runner *r, struct verify_record *rec, struct err *err);
 
 const struct problem *runner_problem(const struct runner *r);
 void runner_kernels(const struct runner *r, struct kernel_stamp *stamp,
                     unsigned *n); /* with first-launch geometry */
 
-/* The whole verify protocol of one case: repeats, schedules, judge. Fills `rec` whatever happens: -1 is an
-   ERROR verdict whose cause is in `err` too. A missing kernel is SKIP, a refused or faulting launch FAIL. */
+/* The whole verify protocol of one case: repeats, schedules, judge. Fills `rec` whatever happens:
+   -1 is an ERROR verdict whose cause is in `err` too. A missing kernel is SKIP, a refused or
+   faulting launch FAIL. */
 int verify_case(struct device *dev, struct kernel_set *set, const struct test_case *tc,
                 const struct runner_options *opt, struct verify_record *rec, struct err *err);
 

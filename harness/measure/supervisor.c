@@ -60,7 +60,8 @@ static void skip_ahead(struct supervisor *s)
         s->next++;
 }
 
-/* --- one worker's life ------------------------------------------------------------------------------- */
+/* --- one worker's life
+ * ------------------------------------------------------------------------------- */
 
 static int start(struct supervisor *s, struct worker *w, struct err *err)
 {
@@ -92,8 +93,8 @@ static int start(struct supervisor *s, struct worker *w, struct err *err)
     return 0;
 }
 
-/* Closes its socket, which ends a healthy worker, and waits for it, not for ever: a device may hang on
-   closing. `why` gets how it ended. */
+/* Closes its socket, which ends a healthy worker, and waits for it, not for ever: a device may hang
+   on closing. `why` gets how it ended. */
 static void reap(struct worker *w, char *why, size_t n)
 {
     const struct timespec nap = {.tv_nsec = 2000000};
@@ -127,7 +128,8 @@ static int report_lost(struct supervisor *s, size_t index, const char *why, stru
     return report(s, index, s->result, err);
 }
 
-/* A worker that could not open its device: fatal for the first one; later the cases that are left are lost. */
+/* A worker that could not open its device: fatal for the first one; later the cases that are left
+ * are lost. */
 static int no_worker(struct supervisor *s, const struct err *why, struct err *err)
 {
     if (!s->opened) {
@@ -157,7 +159,8 @@ static int bury(struct supervisor *s, struct worker *w, const char *said, struct
     return no_worker(s, &open_err, err);
 }
 
-/* --- frames ------------------------------------------------------------------------------------------ */
+/* --- frames
+ * ------------------------------------------------------------------------------------------ */
 
 static int hello(struct supervisor *s, struct worker *w, const struct device_info *info,
                  struct err *err)
@@ -231,7 +234,8 @@ static int receive(struct supervisor *s, struct worker *w, struct err *err)
     return handle(s, w, &f, w->rx + sizeof(f), err);
 }
 
-/* --- the loop ---------------------------------------------------------------------------------------- */
+/* --- the loop
+ * ---------------------------------------------------------------------------------------- */
 
 static void give(struct supervisor *s, struct worker *w)
 {
@@ -241,8 +245,8 @@ static void give(struct supervisor *s, struct worker *w)
     w->deadline = wall_seconds() + s->job->watchdog_s;
     s->next++;
     skip_ahead(s);
-    /* Eight bytes fit into an empty socket. If it fails the worker has just died: that is noticed when its
-       socket is read, and this case is lost there. */
+    /* Eight bytes fit into an empty socket. If it fails the worker has just died: that is noticed
+       when its socket is read, and this case is lost there. */
     ssize_t sent = send(w->socket, &index, sizeof(index), MSG_NOSIGNAL);
     (void)sent;
 }

@@ -1,14 +1,15 @@
 /*
- * Work on cases in forked worker processes, so that a crash, an exit(), a lost GPU context or a hang costs one
- * case and not the run. The calling process never touches a device.
+ * Work on cases in forked worker processes, so that a crash, an exit(), a lost GPU context or a
+ * hang costs one case and not the run. The calling process never touches a device.
  *
  *     parent                                     worker (forked; one device each)
  *     opened(info) once          <- hello        open()
  *     next index                 -> index        run(index, result)
  *     done(index, result)        <- result       ... until its socket closes: close(), exit
  *
- * A worker that dies or falls silent for `watchdog_s` is replaced, and lost() writes the result of the case it
- * was working on. A worker whose run() returned true (its device may be damaged) is replaced too.
+ * A worker that dies or falls silent for `watchdog_s` is replaced, and lost() writes the result of
+ * the case it was working on. A worker whose run() returned true (its device may be damaged) is
+ * replaced too.
  */
 #ifndef MEASURE_SUPERVISOR_H
 #define MEASURE_SUPERVISOR_H
@@ -39,11 +40,12 @@ struct supervisor_job {
     void (*lost)(void *parent, size_t index, const char *why, void *result);
 };
 
-/* -1 when the first worker cannot open its device, when opened() or done() fails, or when no worker can be
-   started. Whatever happens no worker is left behind. */
+/* -1 when the first worker cannot open its device, when opened() or done() fails, or when no worker
+   can be started. Whatever happens no worker is left behind. */
 int supervisor_run(const struct supervisor_job *job, struct err *err);
 
-/* --- between supervisor.c and supervisor_worker.c ----------------------------------------------------- */
+/* --- between supervisor.c and supervisor_worker.c
+ * ----------------------------------------------------- */
 
 enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_RESULT };
 

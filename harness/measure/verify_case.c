@@ -1,11 +1,11 @@
 /*
  * The verify protocol of one case.
  *
- * The first run is judged whole (runner_judge). The further ones must leave the same bits: on a GPU they are
- * plain repeats; the CPU device, which is deterministic, runs them under other thread orders, other
- * contents of shared memory and later asynchronous copies instead, so a race shows as a difference. When
- * one shows, the first schedule is run again to tell a kernel that depends on the order from one that
- * is not even repeatable.
+ * The first run is judged whole (runner_judge). The further ones must leave the same bits: on a GPU
+ * they are plain repeats; the CPU device, which is deterministic, runs them under other thread
+ * orders, other contents of shared memory and later asynchronous copies instead, so a race shows as
+ * a difference. When one shows, the first schedule is run again to tell a kernel that depends on
+ * the order from one that is not even repeatable.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,8 +62,8 @@ static void fail(struct verify_record *rec, enum check check, const char *reason
     snprintf(rec->reason, sizeof(rec->reason), "%s", reason);
 }
 
-/* A launch that was refused or that faulted is the kernel's or its launcher's failure; all else is the
-   harness's own. 0 when `err` became a verdict. */
+/* A launch that was refused or that faulted is the kernel's or its launcher's failure; all else is
+   the harness's own. 0 when `err` became a verdict. */
 static int fail_launch(struct verify_record *rec, const struct plan *plan, struct err *err)
 {
     if (err->kind != ERR_REFUSED && err->kind != ERR_FAULT)

@@ -69,9 +69,10 @@ float bf16_to_float(uint16_t bits)
 }
 
 /*
- * Rounding a double to float and the float to bf16 would round twice. Rounding the first step "to odd"
- * (truncate, and set the last bit when anything was lost) keeps the lost part visible to the second,
- * which is then the only one that rounds; float's 24 bits are more than the 8 + 2 this needs.
+ * Rounding a double to float and the float to bf16 would round twice. Rounding the first step "to
+ * odd" (truncate, and set the last bit when anything was lost) keeps the lost part visible to the
+ * second, which is then the only one that rounds; float's 24 bits are more than the 8 + 2 this
+ * needs.
  */
 uint16_t bf16_from_double(double x)
 {

@@ -25,9 +25,10 @@ static double log_uniform(double u, double low, double high)
 }
 
 /*
- * log decay = -A softplus(raw + dt_bias), with the per-head A and dt that an initialised model draws:
- * dt log-uniform in 1e-3..0.1 and dt_bias its inverse softplus, dt + log(1 - exp(-dt)) (Mamba-2 and
- * flash-linear-attention's gated delta net initialise so). `raw` stands for the projection's output.
+ * log decay = -A softplus(raw + dt_bias), with the per-head A and dt that an initialised model
+ * draws: dt log-uniform in 1e-3..0.1 and dt_bias its inverse softplus, dt + log(1 - exp(-dt))
+ * (Mamba-2 and flash-linear-attention's gated delta net initialise so). `raw` stands for the
+ * projection's output.
  */
 static double decay_of_head(uint64_t key, uint64_t i, uint64_t head, double a, double raw_scale)
 {
@@ -42,8 +43,8 @@ static double model_decay(uint64_t key, uint64_t i, uint64_t head)
     return decay_of_head(key, i, head, 16.0 * rng_uniform(substream(key, DRAW_A), head), 1.0);
 }
 
-/* Trained models reach exp(A_log) = 201 (FAULTS of this family: unbounded exponents); raw gates twice as
-   wide reach log decays of some hundreds, where exp() underflows in fp32. */
+/* Trained models reach exp(A_log) = 201 (FAULTS of this family: unbounded exponents); raw gates
+   twice as wide reach log decays of some hundreds, where exp() underflows in fp32. */
 static double strong_decay(uint64_t key, uint64_t i, uint64_t head)
 {
     double a = log_uniform(rng_uniform(substream(key, DRAW_A), head), 16.0, 201.0);

@@ -8,7 +8,8 @@
  *
  * Two bounds per VALUE element, both on |kernel - value| and both derived (reference/bounds.h):
  * `worst` no conforming kernel can exceed; `likely` holds with a stated probability and is what
- * a verdict is judged by (the smaller of the two). An infinite, NaN or missing bound is never a pass.
+ * a verdict is judged by (the smaller of the two). An infinite, NaN or missing bound is never a
+ * pass.
  */
 #ifndef PROBLEM_GOLDEN_H
 #define PROBLEM_GOLDEN_H
@@ -34,31 +35,35 @@ void golden_init(struct golden *g,
                  const struct problem *p); /* every buffer: all KEEP; SCRATCH: FREE */
 void golden_release(struct golden *g);
 
-/* Allocates the arrays of buffer `id` (all KEEP, NaN value and bounds) and returns the expectation. */
+/* Allocates the arrays of buffer `id` (all KEEP, NaN value and bounds) and returns the expectation.
+ */
 struct expectation *golden_open(struct golden *g, const struct problem *p, int id);
 void expect_value(struct expectation *e, size_t i, double value, double worst, double likely);
 void expect_exact(struct expectation *e, size_t i, double value);
 
-/* How many VALUE elements there are: the reference chooses its lambda from an upper bound of this. */
+/* How many VALUE elements there are: the reference chooses its lambda from an upper bound of this.
+ */
 size_t golden_values(const struct golden *g, const struct problem *p);
 
 /* What element i must hold; KEEP where the arrays are absent. */
 enum expect expectation_at(const struct expectation *e, size_t i);
 
 /*
- * The cache: DIR/<key>.golden, where the key hashes the case text, the operator's reference_version, the
- * format's version and the problem's own inputs (so that a changed fill never meets an old golden). A
- * header, the arrays, and a checksum over all of it; written under another name and renamed. The bytes are
- * the same on every little-endian machine.
+ * The cache: DIR/<key>.golden, where the key hashes the case text, the operator's
+ * reference_version, the format's version and the problem's own inputs (so that a changed fill
+ * never meets an old golden). A header, the arrays, and a checksum over all of it; written under
+ * another name and renamed. The bytes are the same on every little-endian machine.
  */
 #define GOLDEN_FORMAT 1
 void golden_path(const char *dir, const struct problem *p, char *out, size_t n);
 int golden_store(const char *dir, const struct problem *p, const struct golden *g, struct err *err);
-/* 0 and `g` filled; 1 when the file is not there; ERR_INPUT names a truncated, corrupt or foreign file and
-   says what to do. `g` must be initialised and untouched; it is so again unless 0 is returned. */
+/* 0 and `g` filled; 1 when the file is not there; ERR_INPUT names a truncated, corrupt or foreign
+   file and says what to do. `g` must be initialised and untouched; it is so again unless 0 is
+   returned. */
 int golden_load(const char *dir, const struct problem *p, struct golden *g, struct err *err);
-/* For other people's tools, in DIR: one .npy for the initial contents of each buffer (<name>.init; bf16 as
-   its 16 bits, pointer tables left out) and, where something is compared, for what is expected of it
+/* For other people's tools, in DIR: one .npy for the initial contents of each buffer (<name>.init;
+   bf16 as its 16 bits, pointer tables left out) and, where something is compared, for what is
+   expected of it
    (<name>.expect, the numbers of enum expect), .value, .worst and .likely. */
 int golden_export(const char *dir, const struct problem *p, const struct golden *g,
                   struct err *err);

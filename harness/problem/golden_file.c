@@ -3,8 +3,8 @@
  *
  *     header   8 bytes magic, u32 format, u32 buffers, u32 text length, the case text
  *     buffer   u32 name length, the name, u64 elements, u8 form, u8 fill, u8 values, u8 bounds;
- *              form ARRAY: one byte of enum expect each; values: f64 each; bounds: f32 worst, f32 likely
- *     end      16 bytes checksum over all before it
+ *              form ARRAY: one byte of enum expect each; values: f64 each; bounds: f32 worst, f32
+ * likely end      16 bytes checksum over all before it
  *
  * Every size is known from the problem before it is read, so a hostile file cannot make the reader
  * allocate; the checksum is folded piece by piece, in the pieces that are written.
@@ -69,7 +69,8 @@ void golden_path(const char *dir, const struct problem *p, char *out, size_t n)
     snprintf(out, n, "%s/%s.golden", dir, hex);
 }
 
-/* --- writing --------------------------------------------------------------------------------------- */
+/* --- writing
+ * --------------------------------------------------------------------------------------- */
 
 struct stream {
     FILE *file;
@@ -153,7 +154,8 @@ int golden_store(const char *dir, const struct problem *p, const struct golden *
     return err_set(err, ERR_SYSTEM, "%s: cannot write: %s", path, strerror(why));
 }
 
-/* --- reading --------------------------------------------------------------------------------------- */
+/* --- reading
+ * --------------------------------------------------------------------------------------- */
 
 static int bad(const struct stream *in, const char *what, struct err *err)
 {

@@ -54,8 +54,9 @@ struct identity_report {
 };
 
 /*
- * Evaluates the contract `name`: elements [a_first, a_first+count) of buffer a (outcome data, or its
- * initial contents when a_initial) equal bit for bit those of b. Buffers have the same element size.
+ * Evaluates the contract `name`: elements [a_first, a_first+count) of buffer a (outcome data, or
+ * its initial contents when a_initial) equal bit for bit those of b. Buffers have the same element
+ * size.
  */
 struct identity_side {
     int buffer;
@@ -92,10 +93,11 @@ struct operator
     /* Bitwise contracts; NULL when there are none. */
     void (*identities)(const struct outcome *out, struct identity_report *rep);
     /* For compositions, NULL otherwise: judges each stage on the very bits that the stage before it
-       left in `out`, so that roundings do not pile up and a failure names the first stage to diverge.
-       Called after a run was collected, with an initialised `g`; each buffer it opens there replaces
-       what reference() expects of that buffer. Outcomes may be any garbage. A verdict names the first
-       diverging buffer in the problem's order, which is the order of the stages. */
+       left in `out`, so that roundings do not pile up and a failure names the first stage to
+       diverge. Called after a run was collected, with an initialised `g`; each buffer it opens
+       there replaces what reference() expects of that buffer. Outcomes may be any garbage. A
+       verdict names the first diverging buffer in the problem's order, which is the order of the
+       stages. */
     int (*stages)(const struct outcome *out, const struct reference_env *env, struct golden *g,
                   struct err *err);
     void (*cost)(const struct problem *p, struct cost *cost);

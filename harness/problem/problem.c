@@ -7,9 +7,9 @@
 #include "base/mem.h"
 
 /*
- * The poison of every type. The two NaNs are signalling ones: arithmetic on one gives a quiet NaN of
- * other bits, so "still poison" means "never written", and "computed from poison" shows up as NaN.
- * The words are too large to be an index or a count, and the address is nobody's.
+ * The poison of every type. The two NaNs are signalling ones: arithmetic on one gives a quiet NaN
+ * of other bits, so "still poison" means "never written", and "computed from poison" shows up as
+ * NaN. The words are too large to be an index or a count, and the address is nobody's.
  */
 #define POISON_BF16 UINT16_C(0x7fa5)
 #define POISON_F32  UINT32_C(0x7fa5dead)

@@ -55,9 +55,9 @@ struct dim {
     size_t size;
 };
 
-/* Adds a buffer and allocates its host contents: zero for IN/INOUT (fill them next), poison for OUT and
-   SCRATCH (a NaN with payload in every float type, 0xdeadbeef-like words elsewhere). *id gets its index.
-   ERR_INPUT when the size overflows or exceeds PROBLEM_MAX_BYTES. */
+/* Adds a buffer and allocates its host contents: zero for IN/INOUT (fill them next), poison for OUT
+   and SCRATCH (a NaN with payload in every float type, 0xdeadbeef-like words elsewhere). *id gets
+   its index. ERR_INPUT when the size overflows or exceeds PROBLEM_MAX_BYTES. */
 #define PROBLEM_MAX_BYTES ((size_t)8 << 30)
 int problem_add(struct problem *p, const char *name, enum dtype dtype, enum role role,
                 const struct dim *dims, int *id, struct err *err);

@@ -4,7 +4,8 @@
  *     gdn_woa nk=16 nv=48 batch=4 gate=model seed=1
  *
  * is its identity everywhere: command-line argument, label, JSON key, reproducer. Parameters appear
- * in the operator's declared order, all of them, defaults included, so equal cases have equal texts.
+ * in the operator's declared order, all of them, defaults included, so equal cases have equal
+ * texts.
  */
 #ifndef PROBLEM_TEST_CASE_H
 #define PROBLEM_TEST_CASE_H
@@ -43,8 +44,8 @@ struct test_case {
 const char *tier_name(enum tier tier); /* "smoke" "full" "perf" */
 bool tier_parse(const char *name, enum tier *out);
 
-/* Parses one case text: words apart by blanks, the operator's name first, then key=value in any order.
-   ERR_INPUT names the key, the value and what is allowed. */
+/* Parses one case text: words apart by blanks, the operator's name first, then key=value in any
+   order. ERR_INPUT names the key, the value and what is allowed. */
 int case_parse(const char *text, struct test_case *out, struct err *err);
 /* The same for an operator that need not be in the table; the text must start with its name. */
 int case_parse_for(const struct operator* op, const char *text, struct test_case *out,
@@ -54,15 +55,16 @@ int case_parse_for(const struct operator* op, const char *text, struct test_case
 uint32_t case_u32(const struct test_case *tc, const char *key);
 /* The chosen name of a parameter with choices. */
 const char *case_choice(const struct test_case *tc, const char *key);
-/* True when some parameter's chosen name is "zero": the case then means its zeros, and an output that
-   is zero throughout is no reason to mistrust it (measure/judge.h). Name choices accordingly. */
+/* True when some parameter's chosen name is "zero": the case then means its zeros, and an output
+   that is zero throughout is no reason to mistrust it (measure/judge.h). Name choices accordingly.
+ */
 bool case_declares_zero(const struct test_case *tc);
 
 /*
  * Case files: one case a line, '#' starts a comment, [smoke] [full] [perf] open a tier, and
  * `key={a,b,c}` stands for each value in turn (the product over all braces of a line, leftmost
- * slowest). Each line's operator must be the file's. The same case twice in one tier is an error (in two
- * tiers it is not). Errors read "cases/x.case:12: ...".
+ * slowest). Each line's operator must be the file's. The same case twice in one tier is an error
+ * (in two tiers it is not). Errors read "cases/x.case:12: ...".
  */
 #define CASE_FILE_MAX_BYTES ((size_t)1 << 20)
 #define CASE_LINE_MAX       4096
