@@ -1,0 +1,327 @@
+/* deltarig bench: times the kernels that are right. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/bench_view.h"
+#include "cli/case_select.h"
+#include "cli/cli.h"
+#include "measure/benchmark.h"
+#include "measure/nvtx.h"
+#include "measure/stamp.h"
+#include "record/provenance.h"
+#include "record/store.h"
+
+#define RESULT_LIMIT ((size_t)1 << 30)
+
+struct args {
+    const char *tier, *device, *kernels, *against, *out, *against_out, *cases, *case_text, *goldens;
+    const char *shard;
+    unsigned rounds, jobs, aa;
+    double budget;
+    bool cold, hot, both, json;
+};
+
+static const struct option_spec specs[] = {
+    {"--tier", OPTION_TEXT, offsetof(struct args, tier), "TIER",
+     "smoke, full, perf (the default), all"},
+    {"--device", OPTION_TEXT, offsetof(struct args, device), "cpu|cuda:N", "where to run"},
+    {"--kernels", OPTION_TEXT, offsetof(struct args, kernels), "DIR", "another kernel set"},
+    {"--against", OPTION_TEXT, offsetof(struct args, against), "DIR",
+     "a second kernel set, its rounds interleaved with the first's"},
+    {"--cold", OPTION_FLAG, offsetof(struct args, cold), NULL, "only with an emptied L2"},
+    {"--hot", OPTION_FLAG, offsetof(struct args, hot), NULL, "only with a filled L2"},
+    {"--both", OPTION_FLAG, offsetof(struct args, both), NULL, "cold and hot (the default)"},
+    {"--rounds", OPTION_UNSIGNED, offsetof(struct args, rounds), "R", "interleaved rounds"},
+    {"--budget", OPTION_SECONDS, offsetof(struct args, budget), "S",
+     "seconds per case and temperature"},
+    {"--aa", OPTION_UNSIGNED, offsetof(struct args, aa), "N",
+     "compare the set with itself N times: this machine's false alarms"},
+    {"--shard", OPTION_TEXT, offsetof(struct args, shard), "I/N", "only the I-th of N parts"},
+    {"--case", OPTION_TEXT, offsetof(struct args, case_text), "TEXT", "this case alone"},
+    {"--cases", OPTION_TEXT, offsetof(struct args, cases), "DIR", "folder of case files"},
+    {"--goldens", OPTION_TEXT, offsetof(struct args, goldens), "DIR", "cache of goldens"},
+    {"--jobs", OPTION_UNSIGNED, offsetof(struct args, jobs), "N", "CPU threads; 0: all"},
+    {"--out", OPTION_TEXT, offsetof(struct args, out), "FILE", "records, appended (JSON lines)"},
+    {"--against-out", OPTION_TEXT, offsetof(struct args, against_out), "FILE",
+     "records of the second set"},
+    {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "the records instead of a table"},
+    {0},
+};
+
+static const struct usage usage = {
+    .synopsis = "deltarig bench [PATTERN...] [options]",
+    .about =
+        "Verifies each case, times it, verifies the timed buffers. On the CPU device the times\n"
+        "are wall times of an emulation. Exit code 1 when a row is not valid.\n",
+    .specs = specs,
+    .max_words = 64,
+};
+
+/* --- where results go ------------------------------------------------------------------------------------ */
+
+struct output {
+    const struct args *args;
+    const struct provenance *prov;
+    const char *path[BENCHMARK_SIDES];
+    struct store *store[BENCHMARK_SIDES];
+    unsigned sides;
+    struct table table[BENCHMARK_SIDES];
+    struct aa aa;
+    unsigned valid, invalid;
+    bool emulated;
+};
+
+static int sink_opened(void *ctx, const struct device_info *info, struct err *err)
+{
+    struct output *o = ctx;
+    struct device_stamp stamp;
+
+    device_stamp_fill(info, &stamp);
+    o->emulated = stamp.emulated;
+    if (!o->args->json) {
+        printf("%s: %s, %u %s%s%s\n", info->spec, info->name, info->sm_count,
+               stamp.emulated ? "threads" : "SMs", info->driver[0] ? ", driver " : "",
+               info->driver);
+        if (stamp.emulated)
+            printf("times are wall times of an EMULATION: they say nothing about a GPU\n");
+        else
+            printf("ceilings measured now:\n");
+    }
+    for (unsigned i = 0; i < o->sides; i++)
+        if (o->path[i] && store_open(o->path[i], o->prov, &stamp, &o->store[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int sink_ceiling(void *ctx, const struct ceiling_record *rec, struct err *err)
+{
+    struct output *o = ctx;
+
+    if (!o->args->json)
+        print_ceiling(rec);
+    for (unsigned i = 0; i < o->sides; i++)
+        if (o->store[i] && store_ceiling(o->store[i], rec, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int sink_result(void *ctx, unsigned repeat, unsigned side, const struct bench_record *rec,
+                       struct err *err)
+{
+    struct output *o = ctx;
+
+    if (rec->valid)
+        o->valid++;
+    else
+        o->invalid++;
+    if (o->args->aa)
+        aa_add(&o->aa, repeat, side, rec);
+    else
+        bench_table_add(&o->table[side], rec);
+    if (o->store[side] && store_bench(o->store[side], rec, err) < 0)
+        return -1;
+    return 0;
+}
+
+static void sink_note(void *ctx, const char *text)
+{
+    (void)ctx;
+    fprintf(stderr, "deltarig: bench: %s\n", text);
+}
+
+/* --- cases ----------------------------------------------------------------------------------------------- */
+
+static int keep_shard(const char *shard, struct case_list *list, struct err *err)
+{
+    unsigned part = 0, parts = 0;
+    size_t kept = 0;
+    int used = 0;
+
+    if (!shard)
+        return 0;
+    if (sscanf(shard, "%6u/%6u%n", &part, &parts, &used) != 2 || shard[used] || part < 1 ||
+        part > parts)
+        return err_set(err, ERR_INPUT, "--shard %s: expected I/N with 1 <= I <= N", shard);
+    for (size_t i = part - 1; i < list->count; i += parts)
+        list->items[kept++] = list->items[i];
+    list->count = kept;
+    return 0;
+}
+
+static int select_cases(const struct args *a, const struct words *words, struct case_list *list,
+                        struct err *err)
+{
+    struct case_selection sel = {
+        .text = a->case_text,
+        .dir = a->cases,
+        .tiers = a->tier ? a->tier : "perf",
+        .patterns = words,
+    };
+
+    if (cases_select(&sel, list, err) < 0)
+        return -1;
+    return keep_shard(a->shard, list, err);
+}
+
+static int check_args(const struct args *a, struct err *err)
+{
+    if (a->cold && a->hot)
+        return err_set(err, ERR_INPUT, "--cold and --hot exclude each other: use --both");
+    if (a->both && (a->cold || a->hot))
+        return err_set(err, ERR_INPUT, "--both means cold and hot: leave out the other option");
+    if (a->aa && a->against)
+        return err_set(err, ERR_INPUT, "--aa compares a set with itself: leave out --against");
+    if (a->aa && (a->out || a->json))
+        return err_set(err, ERR_INPUT, "--aa keeps no records: leave out --out and --json");
+    if (a->against_out && !a->against)
+        return err_set(err, ERR_INPUT, "--against-out needs --against");
+    return 0;
+}
+
+/* --- the run --------------------------------------------------------------------------------------------- */
+
+/* The lines that this run appended. */
+static int print_new_lines(const char *path, size_t from, struct err *err)
+{
+    struct text text;
+    int rc;
+
+    text_init(&text);
+    rc = file_read(path, RESULT_LIMIT, &text, err);
+    if (rc == 0 && text.len > from)
+        fwrite(text.data + from, 1, text.len - from, stdout);
+    text_release(&text);
+    return rc;
+}
+
+static size_t file_length(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    long n = 0;
+
+    if (!f)
+        return 0;
+    if (!fseek(f, 0, SEEK_END))
+        n = ftell(f);
+    fclose(f);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static int print_outcome(const struct args *a, struct output *o)
+{
+    static const char *const titles[] = {"", "the second set"};
+
+    if (!o->valid && !o->invalid) {
+        fprintf(stderr, "deltarig: bench: nothing was timed\n");
+        return EXIT_NOTHING;
+    }
+    if (a->aa) {
+        aa_report(&o->aa); /* an estimate, not a verdict */
+    } else if (!a->json) {
+        for (unsigned i = 0; i < o->sides; i++) {
+            printf("\n%s%s", titles[i], i ? "\n" : "");
+            print_table(&o->table[i]);
+        }
+        printf("%u rows, %u not valid%s; records: %s\n", o->valid + o->invalid, o->invalid,
+               o->emulated ? " (emulated)" : "", o->path[0]);
+    }
+    return o->invalid ? EXIT_FAIL : EXIT_PASS;
+}
+
+static int run(const struct args *a, const struct case_list *cases, struct output *o)
+{
+    char goldens[PATH_MAX], sheets[PATH_MAX];
+    struct benchmark_sink sink = {o, sink_opened, sink_ceiling, sink_result, sink_note};
+    struct benchmark_options opt = {
+        .device = a->device ? a->device : CLI_DEFAULT_DEVICE,
+        .sides = o->sides,
+        .kernels = {a->kernels, a->aa ? a->kernels : a->against},
+        .golden_dir = a->goldens ? a->goldens : goldens,
+        .sheet_dir = sheets,
+        .suite = a->aa ? "bench A/A" : "bench",
+        .cold = !a->hot,
+        .hot = !a->cold,
+        .rounds = a->rounds,
+        .budget_s = a->budget,
+        .repeats = a->aa ? a->aa : 1,
+        .workers = a->jobs,
+        .nvtx = nvtx_open(),
+    };
+    size_t before = o->path[0] ? file_length(o->path[0]) : 0;
+    struct err err = ERR_INIT;
+    int rc;
+
+    cli_project_path("build/golden", goldens, sizeof goldens);
+    cli_project_path("cases/devices", sheets, sizeof sheets);
+    if (!nvtx_available())
+        fprintf(stderr, "deltarig: built without NVTX's header: no ranges for profilers\n");
+    rc = benchmark_run(&opt, cases, &sink, &err);
+    for (unsigned i = 0; i < o->sides; i++)
+        store_close(o->store[i]);
+    nvtx_close(opt.nvtx);
+    if (rc == 0 && a->json)
+        rc = print_new_lines(o->path[0], before, &err);
+    if (rc == 0)
+        return print_outcome(a, o);
+    if (o->valid + o->invalid && !a->json) /* what was measured before it had to stop */
+        print_outcome(a, o);
+    return cli_error(&err);
+}
+
+/* Records go to --out, else under build/; none for A/A. */
+static void choose_paths(const struct args *a, struct output *o, char (*fallback)[PATH_MAX])
+{
+    if (a->aa)
+        return;
+    cli_project_path("build/results/bench.jsonl", fallback[0], PATH_MAX);
+    cli_project_path("build/results/bench-against.jsonl", fallback[1], PATH_MAX);
+    o->path[0] = a->out ? a->out : fallback[0];
+    o->path[1] = a->against_out ? a->against_out : fallback[1];
+}
+
+int cmd_bench(int argc, char **argv)
+{
+    char fallback[BENCHMARK_SIDES][PATH_MAX];
+    struct provenance prov = {0};
+    struct words words = {0};
+    struct case_list cases;
+    struct err err = ERR_INIT;
+    struct args a = {0};
+    enum options_outcome parsed = options_parse(&usage, argc, argv, &a, &words);
+    struct output o = {.args = &a, .prov = &prov, .sides = a.against || a.aa ? 2 : 1};
+    int code;
+
+    case_list_init(&cases);
+    if (parsed != OPTIONS_OK) {
+        code = parsed == OPTIONS_HELP ? EXIT_PASS : EXIT_INPUT;
+        goto done;
+    }
+    choose_paths(&a, &o, fallback);
+    if (check_args(&a, &err) < 0 || select_cases(&a, &words, &cases, &err) < 0 ||
+        provenance_collect(argc, argv, &prov, &err) < 0) {
+        code = cli_error(&err);
+        goto done;
+    }
+    if (!cases.count) {
+        fprintf(stderr, "deltarig: bench: no case matches\n");
+        code = EXIT_NOTHING;
+        goto done;
+    }
+    bench_table_init(&o.table[0]);
+    bench_table_init(&o.table[1]);
+    aa_init(&o.aa, a.aa);
+    code = run(&a, &cases, &o);
+    aa_release(&o.aa);
+    table_release(&o.table[0]);
+    table_release(&o.table[1]);
+done:
+    provenance_release(&prov);
+    case_list_release(&cases);
+    free(words.at);
+    return code;
+}
