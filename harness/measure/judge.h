@@ -27,7 +27,7 @@
 #ifndef MEASURE_JUDGE_H
 #define MEASURE_JUDGE_H
 
-#include "measure/compare.h"
+#include "measure/comparison.h"
 #include "problem/problem.h"
 #include "record/record.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "measure/compare.h"
+#include "measure/comparison.h"
 #include "measure/golden_cache.h"
 #include "measure/nvtx.h"
 #include "measure/runner_state.h"

@@ -4,8 +4,8 @@
  * An element's error is |kernel - golden|, its bound the smaller of `likely` and `worst`. NaN
  * counts as an infinite error, and no comparison here is of the kind that NaN slips through.
  */
-#ifndef MEASURE_COMPARE_H
-#define MEASURE_COMPARE_H
+#ifndef MEASURE_COMPARISON_H
+#define MEASURE_COMPARISON_H
 
 #include <stdbool.h>
 
