@@ -32,6 +32,10 @@
 
 #define GDN_TOKENS 4
 
+/* The engaged word: what flag_clear leaves and what write-on-accept verify leaves. */
+#define GDN_DISENGAGED 0.0
+#define GDN_ENGAGED    1.0
+
 /* The clamp of the kernels: [1e-6f, 1.0f - 1e-6f], in fp32. NaN becomes the lower end, as by
    fmaxf. */
 double gdn_clamp_gate(double gate);
