@@ -1,0 +1,189 @@
+/*
+ * kda_chunk_prepare: gc, u and w of every chunk. Rows t >= T hold whatever "pad" says; where there are any, a
+ * twin with a pad of zeros must give the same bits.
+ */
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "kernels/ops/expect_common.h"
+#include "kernels/ops/kda.h"
+#include "kernels/ops/kda_chunks_common.h"
+#include "problem/fill.h"
+#include "problem/operator.h"
+#include "reference/kda_chunk_prepare.h"
+
+static const struct operator_entry entries[] = {
+    {.module = "kda_chunk", .entry = "kda_chunk_prepare"},
+    {.module = NULL},
+};
+
+static const struct param params[] = {
+    {.key = "H", .fallback = 2, .min = 1, .max = 65535},
+    {.key = "D", .fallback = 128, .min = 1, .max = 256},
+    {.key = "T", .fallback = 40, .min = 1, .max = 1u << 20},
+    {.key = "C", .fallback = 32, .min = 1, .max = 128},
+    KDA_REGIME_PARAMS,
+    {.key = "pad", .max = 2, .choices = kda_pads},
+    {.key = "twin", .fallback = 1, .max = 1}, /* 0: no twin, for timing */
+    {.key = NULL},
+};
+
+/* A set of buffers: the inputs (the query is not the kernel's; it keeps one order for all), then these. */
+enum { GC = CHUNKS_INPUTS, U, W, SET };
+
+static bool has_twin(const struct problem *p, const struct kda_sizes *n)
+{
+    return case_u32(&p->tc, "twin") && n->rows > n->tokens;
+}
+
+static int add_set(struct problem *p, bool twin, const struct kda_sizes *n, struct err *err)
+{
+    if (kda_add_chunk_inputs(p, twin ? "_blank" : "", n, err) < 0 ||
+        kda_add_vectors(p, twin ? "gc_blank" : "gc", DTYPE_F32, ROLE_OUT, n, err) < 0 ||
+        kda_add_vectors(p, twin ? "u_blank" : "u", DTYPE_F32, ROLE_OUT, n, err) < 0)
+        return -1;
+    return kda_add_vectors(p, twin ? "w_blank" : "w", DTYPE_F32, ROLE_OUT, n, err);
+}
+
+static int shape(struct problem *p, struct err *err)
+{
+    struct kda_sizes n = kda_sizes_of(p, true);
+
+    if (add_set(p, false, &n, err) < 0 || kda_fill_chunk_inputs(p, 0, &n, true, err) < 0)
+        return -1;
+    if (!has_twin(p, &n))
+        return 0;
+    if (add_set(p, true, &n, err) < 0)
+        return -1;
+    kda_blank_twin(p, SET, 0, &n);
+    return 0;
+}
+
+struct chunks {
+    struct kda_sequence s;
+    size_t chunk, per_head;
+    struct expectation *out[3]; /* gc, u, w */
+    double lambda;
+};
+
+/* Every chunk of every head on its own. */
+static void expect_chunk(size_t index, void *ctx)
+{
+    const struct chunks *c = ctx;
+    size_t d = c->s.head_dim, head = index / c->per_head, first = index % c->per_head * c->chunk;
+    size_t count = c->s.tokens - first < c->chunk ? c->s.tokens - first : c->chunk;
+    struct kda_chunk_terms x;
+    struct kda_packed packed;
+
+    kda_packed_init(&packed, d, count);
+    kda_packed_load(&packed, &c->s, head, first, count);
+    kda_chunk_terms_init(&x, count, d);
+    kda_chunk_prepare(&packed.tokens, &x);
+    const struct kda_field *made[] = {&x.gc, &x.u, &x.w};
+    for (unsigned f = 0; f < 3; f++)
+        for (size_t i = 0; i < count * d; i++)
+            expect_bounded(c->out[f], ((first + i / d) * c->s.heads + head) * d + i % d,
+                           kda_field_at(made[f], i), c->lambda);
+    kda_chunk_terms_release(&x);
+    kda_packed_release(&packed);
+}
+
+/* Pad rows are nobody's business: a kernel may leave them or write them. */
+static struct expectation *open_freed(struct golden *g, const struct problem *p, int id,
+                                      const struct kda_sizes *n)
+{
+    struct expectation *e = golden_open(g, p, id);
+    size_t row = (size_t)n->heads * n->head_dim;
+
+    for (size_t i = n->tokens * row; i < n->rows * row; i++)
+        e->expect[i] = EXPECT_FREE;
+    return e;
+}
+
+static int reference(const struct problem *p, const struct reference_env *env, struct golden *g,
+                     struct err *err)
+{
+    struct kda_sizes n = kda_sizes_of(p, true);
+    struct chunks c = {
+        .s = kda_chunk_sequence(p, 0, &n),
+        .chunk = n.chunk,
+        .per_head = n.rows / n.chunk,
+        .out = {open_freed(g, p, GC, &n), open_freed(g, p, U, &n), open_freed(g, p, W, &n)},
+        .lambda = verdict_lambda(3 * (size_t)n.tokens * n.heads * n.head_dim),
+    };
+
+    (void)err;
+    parallel_for(c.per_head * n.heads, env->workers, expect_chunk, &c);
+    for (int id = GC; has_twin(p, &n) && id < SET; id++)
+        kda_expect_same(golden_open(g, p, SET + id), c.out[id - GC], p->buffer[id].count);
+    return 0;
+}
+
+static int launch_set(const struct operator_run *run, int first, struct err *err)
+{
+    struct kda_sizes n = kda_sizes_of(run->problem, true);
+    const dev_ptr *ptr = run->ptr + first;
+    const struct kda_chunk_prepare_args args = {
+        .k = ptr[CHUNKS_KEY],
+        .v = ptr[CHUNKS_VALUE],
+        .gate = ptr[CHUNKS_GATE],
+        .beta = ptr[CHUNKS_BETA],
+        .gc = ptr[GC],
+        .u = ptr[U],
+        .w = ptr[W],
+        .heads = n.heads,
+        .head_dim = n.head_dim,
+        .chunk = n.chunk,
+        .tokens = n.tokens,
+    };
+
+    return kda_launch_chunk_prepare(run->kernel[0], &args, err);
+}
+
+static int launch(const struct operator_run *run, struct err *err)
+{
+    struct kda_sizes n = kda_sizes_of(run->problem, true);
+
+    if (launch_set(run, 0, err) < 0)
+        return -1;
+    return has_twin(run->problem, &n) ? launch_set(run, SET, err) : 0;
+}
+
+static void identities(const struct outcome *out, struct identity_report *rep)
+{
+    static const char *const names[] = {"gc: any pad = pad of zeros", "u: any pad = pad of zeros",
+                                        "w: any pad = pad of zeros"};
+    struct kda_sizes n = kda_sizes_of(out->problem, true);
+
+    for (int id = GC; has_twin(out->problem, &n) && id < SET; id++)
+        identity_equal(rep, out, names[id - GC], (struct identity_side){.buffer = id},
+                       (struct identity_side){.buffer = SET + id},
+                       (size_t)n.tokens * n.heads * n.head_dim);
+}
+
+static void cost(const struct problem *p, struct cost *cost)
+{
+    struct kda_sizes n = kda_sizes_of(p, true);
+    double vectors = (double)n.tokens * n.heads * n.head_dim, scalars = (double)n.tokens * n.heads;
+    double c = n.chunk;
+
+    cost->read_bytes = 4 * (3 * vectors + scalars);
+    cost->write_bytes = 4 * 3 * vectors;
+    /* Per row: half a chunk of products with their decays, and T b for u and w. */
+    cost->flops = vectors * (c / 2 * 3 + 2 * c / 2 * 2);
+    cost->unit = COST_FP32;
+}
+
+const struct operator operator_kda_chunk_prepare = {
+    .name = "kda_chunk_prepare",
+    .summary = "chunked KDA: cumulated gates and the WY factors u and w of each chunk",
+    .entries = entries,
+    .params = params,
+    .contract = KDA_CHUNK_CONTRACT,
+    .reference_version = 1,
+    .shape = shape,
+    .reference = reference,
+    .launch = launch,
+    .identities = identities,
+    .cost = cost,
+};
