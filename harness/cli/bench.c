@@ -81,7 +81,7 @@ static int sink_opened(void *ctx, const struct device_info *info, struct err *er
     struct output *o = ctx;
     struct device_stamp stamp;
 
-    device_stamp_fill(info, &stamp);
+    stamp_device(info, &stamp);
     o->emulated = stamp.emulated;
     if (!o->args->json) {
         printf("%s: %s, %u %s%s%s\n", info->spec, info->name, info->sm_count,

@@ -1,10 +1,10 @@
-/* A device as records keep it. */
+/* What a record says about the device a run was made on. */
 #ifndef MEASURE_STAMP_H
 #define MEASURE_STAMP_H
 
 #include "device/device.h"
 #include "record/record.h"
 
-void device_stamp_fill(const struct device_info *info, struct device_stamp *out);
+void stamp_device(const struct device_info *info, struct device_stamp *out);
 
 #endif
