@@ -22,7 +22,7 @@ static const float lower_values[] = {-5.0f, -2.5f, -1.0f};
 
 /*
  * model    exp(A_log) uniform in 0..16, dt log-uniform in 1e-3..0.1, raw gate of unit variance
- * strong   exp(A_log) up to 201, as trained models reach
+ * strong   exp(A_log) up to 201, as trained models reach, and raw gates that reach the sigmoid's whole range
  * lazy     log decays near 0
  * zero     raw gates so low that the log decay underflows to 0: a decay of exactly 1
  * lower    raw gates so high that the log decay is the lower bound
@@ -57,17 +57,19 @@ static int add_gates(struct problem *p, const char *name, enum dtype dtype, enum
     return problem_add(p, name, dtype, role, dims, &id, err);
 }
 
-static double raw_gate(enum regime regime, uint64_t key, uint64_t i)
+/* `rate` is the head's exp(A_log), `bias` the channel's dt_bias. */
+static double raw_gate(enum regime regime, uint64_t key, uint64_t i, double rate, double bias)
 {
     static const double extreme[] = {0.0,  -0.0,  1e-3, -1.0, 17.0, -30.0,
                                      88.0, -88.0, 1e3,  -1e3, 1e6,  -1e6};
 
     switch (regime) {
     case MODEL:
-    case STRONG:
         return rng_normal(key, i);
+    case STRONG:
+        return 6.0 * rng_normal(key, i) / rate - bias;
     case LAZY:
-        return -5.0 + rng_normal(key, i);
+        return (rng_normal(key, i) - 6.0) / rate - bias;
     case ZERO:
         return -1e4;
     case LOWER:
@@ -77,7 +79,8 @@ static double raw_gate(enum regime regime, uint64_t key, uint64_t i)
     case MIXED:
         break;
     }
-    return raw_gate((enum regime)rng_below(rng_bits(key, UINT64_MAX), i, MIXED), key, i);
+    regime = (enum regime)rng_below(rng_bits(key, UINT64_MAX), i, MIXED);
+    return raw_gate(regime, key, i, rate, bias);
 }
 
 /* exp(A_log) of a head. Never 0, so that its logarithm is finite. */
@@ -85,8 +88,6 @@ static double rate_of(enum regime regime, uint64_t key, uint64_t head)
 {
     if (regime == STRONG || regime == MIXED)
         return 16.0 + (201.0 - 16.0) * rng_uniform(key, head);
-    if (regime == LAZY)
-        return 1.0;
     return 0.01 + 16.0 * rng_uniform(key, head);
 }
 
@@ -98,12 +99,31 @@ static double dt_bias_of(uint64_t key, uint64_t i)
     return dt + det_log(-det_expm1(-dt));
 }
 
-static int shape(struct problem *p, struct err *err)
+static void fill(struct problem *p)
 {
     enum regime regime = (enum regime)case_u32(&p->tc, "gate");
+    struct buffer *g_raw = &p->buffer[G_RAW], *dt_bias = &p->buffer[DT_BIAS];
+    struct buffer *a_log = &p->buffer[A_LOG];
+    uint64_t seed = p->tc.seed, rates = rng_key(seed, "A_log");
+    uint64_t biases = rng_key(seed, "dt_bias"), gates = rng_key(seed, "g_raw");
+
+    for (size_t h = 0; h < a_log->count; h++)
+        dtype_store(DTYPE_F32, a_log->init, h, det_log(rate_of(regime, rates, h)));
+    for (size_t i = 0; i < dt_bias->count; i++)
+        dtype_store(DTYPE_F32, dt_bias->init, i, dt_bias_of(biases, i));
+    for (size_t i = 0; i < g_raw->count; i++) {
+        size_t at = i % dt_bias->count, head = at / dt_bias->dim[1];
+
+        dtype_store(DTYPE_BF16, g_raw->init, i,
+                    raw_gate(regime, gates, i, rate_of(regime, rates, head),
+                             dtype_load(DTYPE_F32, dt_bias->init, at)));
+    }
+}
+
+static int shape(struct problem *p, struct err *err)
+{
     const struct dim head = {"head", case_u32(&p->tc, "H")}, none = {NULL, 0};
     const struct dim channel = {"channel", case_u32(&p->tc, "D")};
-    uint64_t seed = p->tc.seed;
 
     if (add_gates(p, "g_raw", DTYPE_BF16, ROLE_IN, err) < 0 ||
         add_rows(p, "dt_bias", DTYPE_F32, ROLE_IN, head, channel, err) < 0 ||
@@ -112,14 +132,7 @@ static int shape(struct problem *p, struct err *err)
         return -1;
     if (case_u32(&p->tc, "twin") && add_gates(p, "out_split", DTYPE_F32, ROLE_OUT, err) < 0)
         return -1;
-    for (size_t i = 0; i < p->buffer[G_RAW].count; i++)
-        dtype_store(DTYPE_BF16, p->buffer[G_RAW].init, i,
-                    raw_gate(regime, rng_key(seed, "g_raw"), i));
-    for (size_t i = 0; i < p->buffer[DT_BIAS].count; i++)
-        dtype_store(DTYPE_F32, p->buffer[DT_BIAS].init, i, dt_bias_of(rng_key(seed, "dt_bias"), i));
-    for (size_t h = 0; h < p->buffer[A_LOG].count; h++)
-        dtype_store(DTYPE_F32, p->buffer[A_LOG].init, h,
-                    det_log(rate_of(regime, rng_key(seed, "A_log"), h)));
+    fill(p);
     return 0;
 }
 
