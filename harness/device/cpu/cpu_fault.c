@@ -1,0 +1,335 @@
+/*
+ * Faults: what a kernel did wrong, found by the runtime or by the processor.
+ *
+ * A signal that strikes while this thread runs a fiber is the kernel's fault. The handler notes what the kernel
+ * said, points the interrupted context at the worker's own (cpu_switch_resume) and returns: no lock is held by
+ * fiber code and all state of the block is dropped, so nothing needs unwinding. Any other signal gets its
+ * default action. The dispositions are the process's, hence installed only while a launch runs and under a lock.
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ucontext.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "device/cpu/cpu_device.h"
+#include "device/cpu/cpu_worker.h"
+
+#define NEAR_BYTES (1ull << 30) /* an address further from every buffer is wild */
+
+/* --- faults that the runtime finds --------------------------------------------------------------- */
+
+static void note_fault(struct cpu_worker *w, uint16_t thread)
+{
+    w->fault.set = true;
+    w->fault.signal = 0;
+    w->fault.block = w->block_linear;
+    w->fault.thread = thread;
+}
+
+_Noreturn void cpu_fail(const char *fmt, ...)
+{
+    struct cpu_fiber *f = cpu_running();
+    struct cpu_worker *w = f->worker;
+    va_list ap;
+    int n;
+
+    n = snprintf(w->fault.text, sizeof w->fault.text, "block (%u,%u,%u), thread (%u,%u,%u): ",
+                 w->block.index[0], w->block.index[1], w->block.index[2], f->thread.index[0],
+                 f->thread.index[1], f->thread.index[2]);
+    va_start(ap, fmt);
+    vsnprintf(w->fault.text + n, sizeof w->fault.text - (size_t)n, fmt, ap);
+    va_end(ap);
+    note_fault(w, f->linear);
+    cpu_abandon(w);
+}
+
+void cpu_fail_block(struct cpu_worker *w, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    n = snprintf(w->fault.text, sizeof w->fault.text, "block (%u,%u,%u): ", w->block.index[0],
+                 w->block.index[1], w->block.index[2]);
+    va_start(ap, fmt);
+    vsnprintf(w->fault.text + n, sizeof w->fault.text - (size_t)n, fmt, ap);
+    va_end(ap);
+    note_fault(w, 0);
+}
+
+void cpu_trap(const char *what, const char *where)
+{
+    cpu_fail("%s at %s", what, where);
+}
+
+void cpu_misaligned(const void *address, uint64_t alignment, const char *where)
+{
+    cpu_fail("misaligned address %p at %s: the access needs %llu-byte alignment", address, where,
+             (unsigned long long)alignment);
+}
+
+/* Each group of neighbouring threads that wait at the same place, up to four groups. */
+void cpu_stuck(struct cpu_worker *w)
+{
+    char text[600] = "";
+    size_t n = 0;
+    unsigned shown = 0;
+
+    for (uint32_t i = 0, end; i < w->threads && shown < 4; i = end) {
+        const struct cpu_fiber *f = &w->fiber[i];
+
+        for (end = i + 1; end < w->threads; end++) {
+            const struct cpu_fiber *g = &w->fiber[end];
+
+            if (g->state != f->state || (f->state != FIBER_DONE && g->where != f->where))
+                break;
+        }
+        if (f->state == FIBER_DONE)
+            continue;
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s threads %u to %u wait at %s (%s)",
+                              shown ? ";" : "", i, end - 1, f->where,
+                              f->state == FIBER_BARRIER ? "__syncthreads" : "warp operation");
+        n = n < sizeof text ? n : sizeof text - 1;
+        shown++;
+    }
+    cpu_fail_block(w, "stuck barrier: no thread can run:%s", text);
+}
+
+/* --- signals ------------------------------------------------------------------------------------- */
+
+static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+#define NSIGNALS (sizeof fault_signals / sizeof *fault_signals)
+
+struct cpu_handlers {
+    struct sigaction old[NSIGNALS];
+};
+
+/* The one thing here that is the process's and not a device's. */
+static pthread_mutex_t dispositions = PTHREAD_MUTEX_INITIALIZER;
+
+int cpu_watch_signal(void)
+{
+    return SIGRTMIN + 7; /* any real-time signal that nobody else here uses */
+}
+
+static uintptr_t context_sp(const ucontext_t *uc)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+#else
+    return (uintptr_t)uc->uc_mcontext.sp;
+#endif
+}
+
+static uintptr_t context_pc(const ucontext_t *uc)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+#else
+    return (uintptr_t)uc->uc_mcontext.pc;
+#endif
+}
+
+/* Was it a write? From the processor's own report: bit 1 of x86's error code, WnR of aarch64's ESR. */
+static int context_access(const ucontext_t *uc)
+{
+#if defined(__x86_64__)
+    return (int)(uc->uc_mcontext.gregs[REG_ERR] >> 1 & 1);
+#else
+    const unsigned char *p = (const unsigned char *)uc->uc_mcontext.__reserved;
+
+    for (unsigned i = 0; i + sizeof(struct esr_context) <= sizeof uc->uc_mcontext.__reserved;) {
+        struct _aarch64_ctx head;
+        struct esr_context esr;
+
+        memcpy(&head, p + i, sizeof head);
+        if (!head.magic || !head.size)
+            break;
+        if (head.magic == ESR_MAGIC) {
+            memcpy(&esr, p + i, sizeof esr);
+            return (int)(esr.esr >> 6 & 1);
+        }
+        i += head.size;
+    }
+    return -1;
+#endif
+}
+
+static void resume_worker(const struct cpu_worker *w, ucontext_t *uc)
+{
+#if defined(__x86_64__)
+    uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)w->main_sp;
+    uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)cpu_switch_resume;
+    uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400; /* direction flag: the ABI's state at a call */
+#else
+    uc->uc_mcontext.sp = (uintptr_t)w->main_sp;
+    uc->uc_mcontext.pc = (uintptr_t)cpu_switch_resume;
+#endif
+}
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+    ucontext_t *uc = context;
+    struct cpu_worker *w = cpu_this_worker;
+    bool watchdog = sig == cpu_watch_signal();
+
+    if (!w || !cpu_current || !cpu_on_fiber_stack(w, context_sp(uc))) {
+        if (!watchdog) /* not a kernel's: the instruction runs again, to the default action */
+            signal(sig, SIG_DFL);
+        return;
+    }
+    if (watchdog && atomic_load(&w->expired) != atomic_load(&w->progress)) /* it ended just now */
+        return;
+    w->fault = (struct cpu_fault){
+        .set = true,
+        .signal = sig,
+        .code = info->si_code,
+        .address = watchdog ? 0 : (uintptr_t)info->si_addr,
+        .pc = context_pc(uc),
+        .access = context_access(uc),
+        .block = w->block_linear,
+        .thread = cpu_running()->linear,
+    };
+    resume_worker(w, uc);
+}
+
+static void install(int sig, struct sigaction *old)
+{
+    struct sigaction act;
+
+    memset(&act, 0, sizeof act);
+    act.sa_sigaction = on_signal;
+    act.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&act.sa_mask);
+    sigaction(sig, &act, old);
+}
+
+void cpu_handlers_open(struct cpu_handlers **out)
+{
+    struct cpu_handlers *h = xcalloc(1, sizeof *h);
+
+    pthread_mutex_lock(&dispositions);
+    for (size_t i = 0; i < NSIGNALS; i++)
+        install(fault_signals[i], &h->old[i]);
+    /* stays: one sent late must not kill the process */
+    install(cpu_watch_signal(), NULL);
+    *out = h;
+}
+
+void cpu_handlers_close(struct cpu_handlers *h)
+{
+    for (size_t i = 0; i < NSIGNALS; i++)
+        sigaction(fault_signals[i], &h->old[i], NULL);
+    pthread_mutex_unlock(&dispositions);
+    free(h);
+}
+
+void cpu_signal_stack_enter(struct cpu_worker *w, void *saved)
+{
+    stack_t mine = {.ss_sp = w->signal_stack, .ss_size = CPU_STACK_BYTES};
+
+    sigaltstack(&mine, saved);
+}
+
+void cpu_signal_stack_leave(const void *saved)
+{
+    sigaltstack(saved, NULL);
+}
+
+/* --- texts --------------------------------------------------------------------------------------- */
+
+/* "file.cu:57" of an address in the module, by binutils' addr2line when it is there; else nothing. */
+static void source_line(const char *module, uintptr_t pc, char *out, size_t n)
+{
+    char command[1200], line[256] = "";
+    const char *name;
+    Dl_info info;
+    FILE *p;
+
+    out[0] = '\0';
+    if (!dladdr((void *)pc, &info) || strchr(module, '\''))
+        return;
+    snprintf(command, sizeof command, "addr2line -s -e '%s' 0x%lx 2>/dev/null", module,
+             (unsigned long)(pc - (uintptr_t)info.dli_fbase));
+    p = popen(command, "r");
+    if (!p)
+        return;
+    if (!fgets(line, sizeof line, p) || strchr(line, '?'))
+        line[0] = '\0';
+    pclose(p);
+    line[strcspn(line, " \n")] = '\0';
+    name = strrchr(line, '/');
+    if (line[0])
+        snprintf(out, n, " at %s", name ? name + 1 : line);
+}
+
+static void describe_address(const struct cpu_device *dev, const struct cpu_worker *w,
+                             uintptr_t at, char *out, size_t n)
+{
+    const struct cpu_buffer *b = cpu_buffer_near(dev, at);
+    uintptr_t begin = b ? (uintptr_t)b->begin : 0, end = b ? begin + b->bytes : 0;
+    uintptr_t shared = (uintptr_t)w->block.shared;
+
+    if (cpu_on_fiber_stack(w, at))
+        snprintf(out, n, "the thread's stack (%d KiB) overflowed", CPU_STACK_BYTES / 1024);
+    else if (at - (uintptr_t)w->window < w->window_bytes && at >= shared)
+        snprintf(out, n, "%llu bytes past the end of the %llu bytes of dynamic shared memory",
+                 (unsigned long long)(at - shared - w->block.shared_bytes),
+                 (unsigned long long)w->block.shared_bytes);
+    else if (at - (uintptr_t)w->window < w->window_bytes)
+        snprintf(out, n, "%llu bytes before the start of dynamic shared memory",
+                 (unsigned long long)(shared - at));
+    else if (at < 65536)
+        snprintf(out, n, "null pointer (address 0x%llx)", (unsigned long long)at);
+    else if (b && at >= end && at - end < NEAR_BYTES)
+        snprintf(out, n, "%llu bytes past the end of buffer %s (%zu bytes)",
+                 (unsigned long long)(at - end), b->label, b->bytes);
+    else if (b && at < begin && begin - at < NEAR_BYTES)
+        snprintf(out, n, "%llu bytes before the start of buffer %s (%zu bytes)",
+                 (unsigned long long)(begin - at), b->label, b->bytes);
+    else
+        snprintf(out, n, "wild address 0x%llx, in no buffer", (unsigned long long)at);
+}
+
+static void describe_signal(const struct cpu_device *dev, const struct cpu_worker *w, char *out,
+                            size_t n)
+{
+    const struct cpu_fault *f = &w->fault;
+    const char *verb = f->access == 1 ? "write" : f->access == 0 ? "read" : "access";
+    char where[256];
+
+    if (f->signal == cpu_watch_signal())
+        snprintf(out, n, "still running after %g s of processor time: an infinite loop?",
+                 dev->limit_s);
+    else if (f->signal == SIGFPE)
+        snprintf(out, n, "integer division by zero");
+    else if (f->signal == SIGILL)
+        snprintf(out, n, "trap (unreachable code or a failed check)");
+    else if (f->code == SI_KERNEL) /* x86 tells no address when it is not canonical */
+        snprintf(out, n, "access to a wild address outside the address space");
+    else {
+        describe_address(dev, w, f->address, where, sizeof where);
+        snprintf(out, n, "invalid %s: %s", verb, where);
+    }
+}
+
+void cpu_fault_describe(const struct cpu_device *dev, const struct cpu_worker *w, struct err *err)
+{
+    const struct cpu_fault *f = &w->fault;
+    const uint32_t *block = w->block.index, *thread = w->fiber[f->thread].thread.index;
+    char text[512], line[300];
+
+    if (!f->signal) {
+        err_set(err, ERR_FAULT, "%s", f->text);
+        return;
+    }
+    describe_signal(dev, w, text, sizeof text);
+    source_line(w->job->module->path, f->pc, line, sizeof line);
+    err_set(err, ERR_FAULT, "block (%u,%u,%u), thread (%u,%u,%u): %s%s", block[0], block[1],
+            block[2], thread[0], thread[1], thread[2], text, line);
+}

@@ -1,0 +1,185 @@
+/* Kernel modules: shared objects made by scripts/build-cpu-module. */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "device/cpu/cpu_device.h"
+
+static struct cpu_module *module_of(struct module *m)
+{
+    return (struct cpu_module *)(void *)m;
+}
+
+/* A static shared variable belongs to the function in its linkage name, _ZZ<encoding>E<name>; one of a
+   device function counts for every kernel of the module, which is at most too much. */
+static uint32_t static_shared(const struct cpu_module_desc *d, const char *entry)
+{
+    uint64_t sum = 0;
+    char own[160], plain[160];
+    size_t skip = strncmp(entry, "_Z", 2) == 0 ? 2 : 0;
+
+    snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(entry), entry);
+    snprintf(plain, sizeof plain, "_ZZ%sE", entry + skip);
+    for (const struct cpu_symbol *s = d->shared; s->name; s++) {
+        bool mine = !strncmp(s->name, own, strlen(own)) || !strncmp(s->name, plain, strlen(plain));
+        bool others = false;
+
+        for (uint32_t k = 0; !mine && k < d->nkernels; k++) {
+            const char *other = d->entries[k].name;
+
+            snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(other), other);
+            snprintf(plain, sizeof plain, "_ZZ%sE", other + (strncmp(other, "_Z", 2) ? 0 : 2));
+            others |= !strncmp(s->name, own, strlen(own)) ||
+                      !strncmp(s->name, plain, strlen(plain));
+        }
+        snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(entry), entry);
+        snprintf(plain, sizeof plain, "_ZZ%sE", entry + skip);
+        if (mine || !others)
+            sum += s->bytes;
+    }
+    return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+static int fill_kernel(struct cpu_module *m, uint32_t i, struct hash content, struct err *err)
+{
+    const struct cpu_kernel_desc *d = m->desc->kernels[i];
+    struct kernel *k = &m->kernels[i];
+
+    if (d->nparams > KERNEL_MAX_PARAMS)
+        return err_set(err, ERR_INPUT, "%s: kernel %s has %u parameters, at most %d are supported",
+                       m->path, d->name, d->nparams, KERNEL_MAX_PARAMS);
+    k->device = m->base.device;
+    k->module = &m->base;
+    snprintf(k->entry, sizeof k->entry, "%s", m->desc->entries[i].name);
+    k->nparams = d->nparams;
+    for (uint32_t p = 0; p < d->nparams; p++) {
+        if (d->sizes[p] > UINT8_MAX)
+            return err_set(err, ERR_INPUT, "%s: parameter %u of kernel %s has %u bytes", m->path,
+                           p, d->name, d->sizes[p]);
+        k->param_size[p] = (uint8_t)d->sizes[p];
+        k->param_kind[p] = d->kinds[p];
+    }
+    k->static_shared = static_shared(m->desc, k->entry);
+    k->max_threads = d->max_threads;
+    k->content = content;
+    snprintf(k->module_path, sizeof k->module_path, "%s", m->path);
+    k->handle = (void *)(uintptr_t)d;
+    m->entries[i] = k->entry;
+    return 0;
+}
+
+static int load_shared_object(struct cpu_module *m, struct err *err)
+{
+    char path[520];
+
+    /* a name without a slash would be searched for in the library folders */
+    snprintf(path, sizeof path, "%s%s", strchr(m->path, '/') ? "" : "./", m->path);
+    m->dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!m->dl)
+        return err_set(err, ERR_INPUT, "%s: cannot be loaded: %s", m->path, dlerror());
+    m->desc = dlsym(m->dl, "cpu_module");
+    if (!m->desc)
+        return err_set(err, ERR_INPUT,
+                       "%s: not a kernel module for the CPU device: make it with "
+                       "scripts/build-cpu-module",
+                       m->path);
+    if (m->desc->abi != CPU_ABI)
+        return err_set(err, ERR_INPUT,
+                       "%s: built for version %u of the CPU device, this is %d: rebuild it with "
+                       "scripts/build-cpu-module",
+                       m->path, m->desc->abi, CPU_ABI);
+    dlinfo(m->dl, RTLD_DI_TLS_MODID, &m->tls_module);
+    return 0;
+}
+
+int cpu_module_load(struct device *dev, const char *path, struct module **out, struct err *err)
+{
+    struct cpu_module *m = xcalloc(1, sizeof *m);
+    struct hash content;
+
+    m->base.device = dev;
+    m->id = ++cpu_device_of(dev)->modules;
+    if (snprintf(m->path, sizeof m->path, "%s", path) >= (int)sizeof m->path) {
+        err_set(err, ERR_INPUT, "%.100s...: path too long", path);
+        goto fail;
+    }
+    if (hash_file(path, &content, err) < 0 || load_shared_object(m, err) < 0)
+        goto fail;
+    m->kernels = xcalloc(m->desc->nkernels + 1, sizeof *m->kernels);
+    m->entries = xcalloc(m->desc->nkernels + 1, sizeof *m->entries);
+    for (uint32_t i = 0; i < m->desc->nkernels; i++)
+        if (fill_kernel(m, i, content, err) < 0)
+            goto fail;
+    *out = &m->base;
+    return 0;
+fail:
+    cpu_module_unload(&m->base);
+    return -1;
+}
+
+void cpu_module_unload(struct module *base)
+{
+    struct cpu_module *m = module_of(base);
+
+    if (m->dl)
+        dlclose(m->dl);
+    free(m->kernels);
+    free(m->entries);
+    free(m);
+}
+
+int cpu_module_kernel(struct module *base, const char *entry, struct kernel **out, struct err *err)
+{
+    struct cpu_module *m = module_of(base);
+
+    for (uint32_t i = 0; i < m->desc->nkernels; i++) {
+        if (strcmp(m->kernels[i].entry, entry) != 0)
+            continue;
+        *out = &m->kernels[i];
+        return 0;
+    }
+    return err_set(err, ERR_MISSING, "%s: no kernel %s in this module", m->path, entry);
+}
+
+const char *const *cpu_module_entries(struct module *base)
+{
+    return module_of(base)->entries;
+}
+
+struct tls_query {
+    size_t module;
+    unsigned char *begin;
+    size_t bytes;
+};
+
+static int find_tls(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    struct tls_query *q = ctx;
+
+    (void)size;
+    if (info->dlpi_tls_modid != q->module)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS) {
+            q->begin = info->dlpi_tls_data;
+            q->bytes = info->dlpi_phdr[i].p_memsz;
+        }
+    return 1;
+}
+
+void cpu_module_shared(const struct cpu_module *m, unsigned char **begin, size_t *bytes)
+{
+    struct tls_query q = {.module = m->tls_module};
+
+    *begin = NULL;
+    *bytes = 0;
+    if (!q.module || m->desc->one_worker)
+        return;
+    (void)m->desc->static_shared(); /* allocates this thread's block, outside any kernel */
+    dl_iterate_phdr(find_tls, &q);
+    *begin = q.begin;
+    *bytes = q.begin ? q.bytes : 0;
+}
