@@ -44,9 +44,11 @@ static const struct option_spec specs[] = {
     {"--shard", OPTION_TEXT, offsetof(struct args, shard), "I/N", "only the I-th of N parts"},
     {"--case", OPTION_TEXT, offsetof(struct args, case_text), "TEXT", "this case alone"},
     {"--cases", OPTION_TEXT, offsetof(struct args, cases), "DIR", "folder of case files"},
-    {"--goldens", OPTION_TEXT, offsetof(struct args, goldens), "DIR", "cache of goldens"},
+    {"--golden-dir", OPTION_TEXT, offsetof(struct args, goldens), "DIR",
+     "cache of goldens (default build/golden)"},
     {"--jobs", OPTION_UNSIGNED, offsetof(struct args, jobs), "N", "CPU threads; 0: all"},
-    {"--out", OPTION_TEXT, offsetof(struct args, out), "FILE", "records, appended (JSON lines)"},
+    {"--out", OPTION_TEXT, offsetof(struct args, out), "FILE",
+     "records, appended (default build/results/bench.jsonl, anew)"},
     {"--against-out", OPTION_TEXT, offsetof(struct args, against_out), "FILE",
      "records of the second set"},
     {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "the records instead of a table"},
@@ -252,10 +254,16 @@ static int run(const struct args *a, const struct case_list *cases, struct outpu
         .workers = a->jobs,
         .nvtx = nvtx_open(),
     };
-    size_t before = o->path[0] ? file_length(o->path[0]) : 0;
+    size_t before = 0;
     struct err err = ERR_INIT;
     int rc;
 
+    if (a->out)
+        before = file_length(a->out);
+    else if (o->path[0])
+        unlink(o->path[0]); /* a run of its own, not to be pooled with earlier ones */
+    if (!a->against_out && o->path[1])
+        unlink(o->path[1]);
     cli_project_path("build/golden", goldens, sizeof goldens);
     cli_project_path("cases/devices", sheets, sizeof sheets);
     if (!nvtx_available())
