@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "reference/detmath.h"
-#include "reference/gdn_verify.h"
+#include "reference/gated_delta_verify.h"
 
 #define MODEL_K 128
 #define MODEL_V 8

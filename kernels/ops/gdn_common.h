@@ -11,7 +11,7 @@
 
 #include "kernels/ops/gdn.h"
 #include "problem/operator.h"
-#include "reference/gdn_verify.h"
+#include "reference/gated_delta_verify.h"
 
 #define GDN_HEAD_STATE ((size_t)GDN_DIM * GDN_DIM) /* floats of one head's state */
 

@@ -12,7 +12,7 @@
 #include "kernels/ops/gdn_common.h"
 #include "problem/fill.h"
 #include "reference/detmath.h"
-#include "reference/gdn_verify.h"
+#include "reference/gated_delta_verify.h"
 
 static const struct operator_entry entries[] = {
     {.module = "gated_delta_rule_wy4_woa", .entry = "gated_delta_rule_wy4_fold"},

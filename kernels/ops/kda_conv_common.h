@@ -15,9 +15,9 @@ extern const char *const conv_states[]; /* choices of "state": carried, zero */
     "fused or not; expf, division and root within 2 ulp; one rounding to bf16; state moved bit "   \
     "for bit"
 
-/* How large a channel's values are: the channels of one group of 128 (a head) share it. Every fourth group
-   is ordinary; the others are of norm ~1e-3 (an epsilon outside a root shows), zero, and large (silu
-   saturates, exp overflows). */
+/* How large a channel's values are: the channels of one group of 128 (a head) share it. Every
+   fourth group is ordinary; the others are of norm ~1e-3 (an epsilon outside a root shows),
+   zero, and large (silu saturates, exp overflows). */
 double conv_channel_scale(size_t channel);
 
 /* Fills `rows` rows of `dim` channels, `stride` apart, scaled by channel; poison in the gaps. */

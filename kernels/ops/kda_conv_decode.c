@@ -1,7 +1,7 @@
 /*
- * causal_conv1d_update_l2norm: one token of a batch of sequences. The window moves by one, silu of the
- * convolution, and for the first qk channels the L2 norm of each head of 128. With twin=1 the sequences are
- * also launched one by one on copies: batch of n = n batches of 1.
+ * causal_conv1d_update_l2norm: one token of a batch of sequences. The window moves by one, silu of
+ * the convolution, and for the first qk channels the L2 norm of each head of 128. With twin=1 the
+ * sequences are also launched one by one on copies: batch of n = n batches of 1.
  */
 #include <stdlib.h>
 

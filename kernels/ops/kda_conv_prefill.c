@@ -1,7 +1,8 @@
 /*
- * causal_conv1d_update_prefill: many tokens of one sequence, rows in_stride and out_stride apart, the window
- * carried in and out. With twin=1 a copy of the window takes the same tokens in two calls, split after `split`
- * of them, into packed rows: one call = two calls, and strided = packed.
+ * causal_conv1d_update_prefill: many tokens of one sequence, rows in_stride and out_stride apart,
+ * the window carried in and out. With twin=1 a copy of the window takes the same tokens in two
+ * calls, split after `split` of them, into packed rows: one call = two calls, and strided =
+ * packed.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /*
- * What the four projection operators share: C[m,n] = sum_k A[m,k] B[n,k] over buffers A, B, C in this order.
+ * What the four projection operators share: C[m,n] = sum_k A[m,k] B[n,k] over buffers A, B, C in
+ * this order.
  */
 #ifndef OPS_KDA_DENSE_COMMON_H
 #define OPS_KDA_DENSE_COMMON_H
@@ -15,9 +16,9 @@ extern const char *const dense_fills[]; /* choices of the parameter "fill" */
     "bf16 operands and result; exact products accumulated in fp32 in any tree of depth <= K, "     \
     "multiply-adds fused or not; one rounding to bf16"
 
-/* Adds and fills A [m,k] and B [n,k]; adds C [m, n + gap]. Reads the parameters n, k and fill. The "unit" fill
-   has rows of norm 1 with a mean offset, zero rows (number % 16 == 5) and rows of norm 1e-3 (== 11); "normal"
-   has sums that cancel. */
+/* Adds and fills A [m,k] and B [n,k]; adds C [m, n + gap]. Reads the parameters n, k and fill.
+   The "unit" fill has rows of norm 1 with a mean offset, zero rows (number % 16 == 5) and rows
+   of norm 1e-3 (== 11); "normal" has sums that cancel. */
 int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err);
 
 /* sum_k A[m,k] B[n,k] with its bounds, from a row of A and a row of B. */

@@ -28,7 +28,8 @@ int kda_launch_gemv(const struct kernel *kernel, const struct kda_dense_args *ar
 int kda_launch_gemv_batchm(const struct kernel *kernel, const struct kda_dense_args *args,
                            struct err *err);
 
-/* The block's projection: gemv for m = 1; for 2..16 rows batchm where the table has it; else gemm. */
+/* The block's projection: gemv for m = 1; for 2..16 rows batchm where the table has it; else
+   gemm. */
 int kda_dense_mm(const struct kda_kernels *kernels, const struct kda_dense_args *args,
                  struct err *err);
 

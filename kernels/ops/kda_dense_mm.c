@@ -1,8 +1,9 @@
 /*
- * The block's projection and its dispatch on the number of rows: 1 row GEMV; 2..16 rows the batched GEMV, or
- * the GEMM where the set has none (batchm=absent takes that path with any set); more rows the GEMM. With
- * twin=1, buffer "C_direct" holds what the kernel that must be chosen makes of the same operands when it is
- * launched by name: another choice shows in the bits or as an unwritten buffer.
+ * The block's projection and its dispatch on the number of rows: 1 row GEMV; 2..16 rows the
+ * batched GEMV, or the GEMM where the set has none (batchm=absent takes that path with any set);
+ * more rows the GEMM. With twin=1, buffer "C_direct" holds what the kernel that must be chosen
+ * makes of the same operands when it is launched by name: another choice shows in the bits or as
+ * an unwritten buffer.
  */
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"

@@ -1,6 +1,7 @@
 /*
- * kda_gate_bf16: the log decay lower_bound * sigmoid(exp(A_log[h]) * (g_raw + dt_bias[h,d])). With twin=1 the
- * tokens are also taken in two launches: a token's gate does not depend on its neighbours.
+ * kda_gate_bf16: the log decay lower_bound * sigmoid(exp(A_log[h]) * (g_raw + dt_bias[h,d])). With
+ * twin=1 the tokens are also taken in two launches: a token's gate does not depend on its
+ * neighbours.
  */
 #include <stdlib.h>
 
@@ -22,12 +23,11 @@ static const float lower_values[] = {-5.0f, -2.5f, -1.0f};
 
 /*
  * model    exp(A_log) uniform in 0..16, dt log-uniform in 1e-3..0.1, raw gate of unit variance
- * strong   exp(A_log) up to 201, as trained models reach, and raw gates that reach the sigmoid's whole range
- * lazy     log decays near 0
- * zero     raw gates so low that the log decay underflows to 0: a decay of exactly 1
- * lower    raw gates so high that the log decay is the lower bound
- * extreme  zeros of both signs, values where exp() over- and underflows, and far beyond
- * mixed    element by element one of the above, with strong heads
+ * strong   exp(A_log) up to 201, as trained models reach, and raw gates that reach the sigmoid's
+ * whole range lazy     log decays near 0 zero     raw gates so low that the log decay underflows
+ * to 0: a decay of exactly 1 lower    raw gates so high that the log decay is the lower bound
+ * extreme  zeros of both signs, values where exp() over- and underflows, and far beyond mixed
+ * element by element one of the above, with strong heads
  */
 static const char *const regimes[] = {"model", "strong",  "lazy",  "zero",
                                       "lower", "extreme", "mixed", NULL};

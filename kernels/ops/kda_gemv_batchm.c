@@ -1,6 +1,7 @@
 /*
- * dense_gemv_bf16_batchm: 2..16 rows in one pass over the weight. Each row equals dense_gemv_bf16 of that
- * row bit for bit: with twin=1, buffer "C_rows" holds what M launches of the GEMV make of the operands.
+ * dense_gemv_bf16_batchm: 2..16 rows in one pass over the weight. Each row equals dense_gemv_bf16
+ * of that row bit for bit: with twin=1, buffer "C_rows" holds what M launches of the GEMV make of
+ * the operands.
  */
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda_dense_common.h"

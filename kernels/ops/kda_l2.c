@@ -1,6 +1,6 @@
 /*
- * l2_norm_bf16: x / sqrt(sum x^2 + eps) of each head of each token, in place, rows `stride` apart. With twin=1
- * the same rows are also normalised packed: strided = packed.
+ * l2_norm_bf16: x / sqrt(sum x^2 + eps) of each head of each token, in place, rows `stride` apart.
+ * With twin=1 the same rows are also normalised packed: strided = packed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ static const struct param params[] = {
 
 enum { DATA, PACKED };
 
-/* Norms of the heads in turn: mostly ordinary; zero; 1e-3, where an epsilon outside the root shows; large. */
+/* Norms of the heads in turn: mostly ordinary; zero; 1e-3, where an epsilon outside the root
+   shows; large. */
 static double norm_of(size_t row)
 {
     static const double norm[] = {1.0, 0.3, 7.0, 0.0, 1.0, 1e-3, 300.0, 1.0};

@@ -1,6 +1,6 @@
 /*
- * kda_o_norm_gated_bf16: x / sqrt(mean(x^2) + eps) * weight * sigmoid(gate) of each row. With twin=1 the rows
- * are also taken in two launches: a row does not depend on its neighbours.
+ * kda_o_norm_gated_bf16: x / sqrt(mean(x^2) + eps) * weight * sigmoid(gate) of each row. With
+ * twin=1 the rows are also taken in two launches: a row does not depend on its neighbours.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static const struct param params[] = {
 
 enum { X, GATE, WEIGHT, OUT, OUT_SPLIT };
 
-/* Root mean squares of the rows in turn: mostly ordinary; zero; that of norm 1e-3 and that of the epsilon
-   itself, where an epsilon outside the root shows; large. */
+/* Root mean squares of the rows in turn: mostly ordinary; zero; that of norm 1e-3 and that of
+   the epsilon itself, where an epsilon outside the root shows; large. */
 static double rms_of(size_t row, size_t d)
 {
     const double rms[] = {1.0, 0.1, 5.0, 0.0, 1.0, 1e-3 / sqrt((double)d), 1e-3, 1e3};

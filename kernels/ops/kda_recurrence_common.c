@@ -154,7 +154,7 @@ int kda_check_gate(const struct problem *p, int id, const struct kda_sizes *n, s
 
 struct kda_operand kda_operand_of(const struct problem *p, int id)
 {
-    return (struct kda_operand){p->buffer[id].init, p->buffer[id].dtype};
+    return (struct kda_operand){p->buffer[id].init, p->buffer[id].dtype, 0};
 }
 
 float kda_scale(size_t head_dim)
@@ -173,37 +173,36 @@ void kda_packed_release(struct kda_packed *x)
     free(x->block);
 }
 
-/* `row` elements of each token, `stride` apart. */
-static const double *widen(double **to, const struct kda_operand *from, size_t first, size_t row,
-                           size_t stride, size_t count)
+/* `row` elements of each of `count` tokens from `first` on, in the head's place; packed rows have `width`. */
+static const double *widen(double **to, const struct kda_operand *from, size_t width, size_t head,
+                           size_t row, size_t first, size_t count)
 {
     double *out = *to;
+    size_t stride = from->stride != 0 ? from->stride : width;
 
     *to += count * row;
     for (size_t i = 0; from->data != NULL && i < count; i++)
         for (size_t k = 0; k < row; k++)
-            out[i * row + k] = dtype_load(from->dtype, from->data, first + i * stride + k);
+            out[i * row + k] =
+                dtype_load(from->dtype, from->data, (first + i) * stride + head * row + k);
     return out;
 }
 
 void kda_packed_load(struct kda_packed *x, const struct kda_sequence *s, size_t head, size_t first,
                      size_t count)
 {
-    size_t d = s->head_dim, stride = s->heads * d, at = first * stride + head * d;
+    size_t d = s->head_dim, width = s->heads * d;
     double *to = x->block;
 
     x->tokens = (struct kda_tokens){
         .head_dim = d,
         .count = count,
-        .query = widen(&to, &s->query, at, d, stride, count),
-        .key = widen(&to, &s->key, at, d, stride, count),
-        .value = widen(&to, &s->value, at, d, stride, count),
-        .gate = widen(&to, &s->gate, at, d, stride, count),
-        .beta = widen(&to, &s->beta, first * s->heads + head, 1, s->heads, count),
+        .query = widen(&to, &s->query, width, head, d, first, count),
+        .key = widen(&to, &s->key, width, head, d, first, count),
+        .value = widen(&to, &s->value, width, head, d, first, count),
+        .gate = widen(&to, &s->gate, width, head, d, first, count),
+        .beta = widen(&to, &s->beta, s->heads, head, 1, first, count),
         .scale = s->scale,
-        .query_error = s->query_error,
-        .key_error = s->key_error,
-        .value_error = s->value_error,
     };
 }
 

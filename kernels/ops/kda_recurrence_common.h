@@ -62,17 +62,17 @@ void kda_fill_pad(struct problem *p, int id, const struct kda_sizes *n);
 /* ERR_INPUT names the first gate of the T rows that is no log decay (> 0 or NaN). */
 int kda_check_gate(const struct problem *p, int id, const struct kda_sizes *n, struct err *err);
 
-/* The operands of all heads as a problem's buffers hold them: element (t, h, d) of a matrix lies at
-   t * H * D + h * D + d, of beta at t * H + h. Unused ones may be NULL. */
+/* The operands of all heads: element (t, h, d) of a matrix lies at t * stride + h * D + d, of beta at
+   t * stride + h; stride 0 stands for H * D, of beta H. Unused ones may be NULL. */
 struct kda_operand {
     const void *data;
     enum dtype dtype;
+    size_t stride;
 };
 struct kda_sequence {
     size_t heads, head_dim, tokens;
     struct kda_operand query, key, value, gate, beta;
     double scale;
-    double query_error, key_error, value_error; /* see struct kda_tokens */
 };
 struct kda_operand kda_operand_of(const struct problem *p, int id); /* initial contents */
 float kda_scale(size_t head_dim); /* 1 / sqrt(D) as the launchers pass it */

@@ -1,4 +1,5 @@
-/* Launches of the recurrence: kda_chunk_prepare, kda_chunk_scan and both kda_recurrent_decode_bf16 forms. */
+/* Launches of the recurrence: kda_chunk_prepare, kda_chunk_scan and both
+   kda_recurrent_decode_bf16 forms. */
 #include "kernels/ops/kda_recurrence_launch.h"
 
 #include <math.h>

@@ -13,8 +13,8 @@
 /* Value columns a block of recurrent_smem takes in a KDA layer (VPB). */
 #define KDA_SMEM_COLUMNS 32u
 
-/* gc = cumsum of the gate within a chunk, and the WY factors u and w of each chunk. A position t >= tokens
-   contributes nothing, whatever the pad rows hold. */
+/* gc = cumsum of the gate within a chunk, and the WY factors u and w of each chunk. A position
+   t >= tokens contributes nothing, whatever the pad rows hold. */
 struct kda_chunk_prepare_args {
     dev_ptr k, v, gate; /* f32 [T_pad, heads, head_dim] */
     dev_ptr beta;       /* f32 [T_pad, heads] */

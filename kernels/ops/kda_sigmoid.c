@@ -13,7 +13,8 @@ static const struct operator_entry entries[] = {
     {.module = NULL},
 };
 
-/* model: what a projection gives; all: every bf16 value but NaN in turn, infinities and subnormals included. */
+/* model: what a projection gives; all: every bf16 value but NaN in turn, infinities and
+   subnormals included. */
 static const char *const fills[] = {"model", "all", NULL};
 
 static const struct param params[] = {

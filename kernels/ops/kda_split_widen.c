@@ -1,4 +1,5 @@
-/* kda_split_widen: rows q | k | v of bf16 into three fp32 buffers of T + pad rows; the pad is left alone. */
+/* kda_split_widen: rows q | k | v of bf16 into three fp32 buffers of T + pad rows; the pad is
+   left alone. */
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -1,6 +1,7 @@
 /*
  * Refusals: a launcher names what a kernel cannot do before anything is launched. The checks of one
- * launcher are a straight list; the first that fails describes itself in `err` and the rest are no-ops.
+ * launcher are a straight list; the first that fails describes itself in `err` and the rest are
+ * no-ops.
  *
  *     struct launch_guard g;
  *     launch_guard_init(&g, "kda_gate", kernel, err);

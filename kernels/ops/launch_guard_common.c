@@ -62,7 +62,8 @@ void guard_least(struct launch_guard *g, const char *name, uint32_t value, const
 
 void guard_product(struct launch_guard *g, const char *what, uint64_t a, uint64_t b, uint64_t c)
 {
-    /* Each factor is a 32-bit dimension, so a * b cannot wrap; a * b * c is compared by division. */
+    /* Each factor is a 32-bit dimension, so a * b cannot wrap; a * b * c is compared by
+       division. */
     bool fits = a <= UINT32_MAX && b <= UINT32_MAX && c <= UINT32_MAX;
 
     fits = fits && (c == 0 || a * b <= UINT32_MAX / c);

@@ -1,4 +1,4 @@
-#include "reference/gdn_verify.h"
+#include "reference/gated_delta_verify.h"
 
 /*
  * Roundings on the longest way from an operand to its result, by counting the kernel's operations.

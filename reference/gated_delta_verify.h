@@ -25,8 +25,8 @@
  * plain recurrence the roundings of the updates also reach u_t, through k_t: eps_t includes them.
  * An error of the initial state passes in the 2-norm of its column (gated_delta_rule.h).
  */
-#ifndef REFERENCE_GDN_VERIFY_H
-#define REFERENCE_GDN_VERIFY_H
+#ifndef REFERENCE_GATED_DELTA_VERIFY_H
+#define REFERENCE_GATED_DELTA_VERIFY_H
 
 #include "reference/gated_delta_rule.h"
 
