@@ -103,9 +103,10 @@ struct token {
     double *new_norm;      /* [D]: |S| */
     double beta;
     double max_decay, key_norm, query_norm;
-    double decayed_key; /* |key . decay| */
-    double contraction; /* L */
-    double query_error, key_error, value_error;
+    double decayed_key;            /* |key . decay| */
+    double contraction;            /* L */
+    double query_error, key_error; /* 2-norm of the used scaled query's and key's difference */
+    const double *value_error;     /* [D], or NULL */
 };
 
 static double contraction(double beta, double key_square)
@@ -133,6 +134,9 @@ static void token_open(struct token *t, const struct kda_tokens *all, size_t i)
         query_square += t->query[k] * t->query[k];
         decayed_square += t->key[k] * t->decay[k] * t->key[k] * t->decay[k];
     }
+    t->query_error = all->query_error ? fabs(all->scale) * all->query_error[i] : 0.0;
+    t->key_error = all->key_error ? all->key_error[i] : 0.0;
+    t->value_error = all->value_error ? all->value_error + i * d : NULL;
     t->key_norm = sqrt(key_square);
     t->query_norm = sqrt(query_square);
     t->decayed_key = sqrt(decayed_square);
@@ -188,11 +192,12 @@ static void update_state(struct token *t, double *cells)
 
 /* The errors of one column within one token. */
 struct column {
-    double floor;       /* underflow, in any element */
-    double worst1;      /* |error of S'| */
-    double reach;       /* what the kernel's sum with the key may run through */
-    double delta_worst; /* local error of delta: all but what S' brings */
-    double delta_spread;
+    double floor;                /* underflow, in any element */
+    double worst1;               /* |error of S'| */
+    double reach;                /* what the kernel's sum with the key may run through */
+    double delta_worst;          /* local error of delta: all but what S' brings */
+    double delta_spread;         /* of it, independent roundings */
+    double delta_fixed;          /* of it, the operands' own errors */
     double delta_size;           /* largest |delta| in the kernel */
     double worst, spread, fixed; /* of the new column, in the 2-norm */
 };
@@ -204,28 +209,29 @@ static double square(double x)
 
 /*
  * delta = beta (value - S'^T key). The sum over D rounds by gamma_D (sqrt(D) u when independent) of its
- * magnitudes; an error of the key's elements moves it by at most that share of them; then a subtraction
- * and a product.
+ * magnitudes; another key moves it by at most |S'| times the difference's norm; then a subtraction and a
+ * product.
  */
 static void column_delta(const struct token *t, size_t j, struct column *c)
 {
-    double d = (double)t->dim, beta = fabs(t->beta), value = t->value_error * fabs(t->value[j]);
-    double key = t->key_error;
-    double sum = (gamma_n(d, U_FP32) * (1.0 + key) + key) * c->reach + d * TINY_FP32;
+    double d = (double)t->dim, beta = fabs(t->beta);
+    double value = t->value_error ? t->value_error[j] : 0.0;
+    double other_key = t->key_error * (t->norm[j] + c->worst1);
+    double sum = gamma_n(d, U_FP32) * (c->reach + other_key) + other_key + d * TINY_FP32;
     double carried = t->key_norm * c->worst1;
     double miss = fabs(t->value[j] - t->dot[j]) + value + carried + sum;
 
     c->delta_worst = beta * (sum + value + gamma_n(2.0, U_FP32) * miss) + 4.0 * TINY_FP32;
-    c->delta_spread = beta * sqrt(d * square(U_FP32 * (1.0 + key) * c->reach) +
-                                  2.0 * square(U_FP32 * miss) + square(value));
+    c->delta_spread =
+        beta * sqrt(d * square(U_FP32 * (c->reach + other_key)) + 2.0 * square(U_FP32 * miss));
+    c->delta_fixed = beta * (other_key + value);
     c->delta_size = fabs(t->delta[j]) + beta * carried + c->delta_worst;
 }
 
 /*
  * One column's radii from those before the token. S' = S decay rounds by DECAY_ERROR of |S'|; the map
  * I - beta k k^T carries the sum with L; delta's own error and the update's two roundings (of k delta and of
- * the sum) come on top. The key's error acts through delta and through the update with one and the same
- * sign: linear.
+ * the sum) come on top.
  */
 static void column_step(const struct token *t, const struct kda_state *s, size_t j,
                         struct column *c)
@@ -240,34 +246,30 @@ static void column_step(const struct token *t, const struct kda_state *s, size_t
     c->reach = t->dot_abs[j] + key * c->worst1;
     column_delta(t, j, c);
 
-    double added = key * c->delta_size;
-    double moved = t->key_error * key * (fabs(t->beta) * c->reach + c->delta_size);
-    c->worst = l * c->worst1 + key * c->delta_worst;
-    c->worst += (U_FP32 * (1.0 + t->key_error) + t->key_error) * added;
+    double added = (key + t->key_error) * c->delta_size;
+    double moved = t->key_error * c->delta_size;
+    c->worst = l * c->worst1 + key * c->delta_worst + moved + U_FP32 * added;
     c->worst = (c->worst + U_FP32 * t->new_norm[j] + c->floor) / (1.0 - U_FP32);
-    c->spread = sqrt(square(l * spread1) + square(key * c->delta_spread) + square(moved) +
-                     square(U_FP32 * added) + square(U_FP32 * (t->new_norm[j] + c->worst)));
-    c->fixed = l * fixed1 + c->floor;
+    c->spread = sqrt(square(l * spread1) + square(key * c->delta_spread) + square(U_FP32 * added) +
+                     square(U_FP32 * (t->new_norm[j] + c->worst)));
+    c->fixed = l * fixed1 + key * c->delta_fixed + moved + c->floor;
 }
 
 /* out = sum_k S_k (scale q_k): D products and additions and the scale, wherever it is applied. */
 static void column_out(const struct token *t, size_t j, const struct column *c,
                        const struct kda_field *out, size_t at)
 {
-    double n = (double)t->dim + 1.0;
-    double carried = t->query_norm * c->worst;
-    double reach = t->out_abs[j] + carried;
-    double floor = (n + 1.0) * TINY_FP32 * (1.0 + t->new_norm[j] + c->worst);
-    double relative = gamma_n(n, U_FP32) * (1.0 + t->query_error) + t->query_error;
+    double n = (double)t->dim + 1.0, size = t->new_norm[j] + c->worst;
+    double carried = t->query_norm * c->worst, other_query = t->query_error * size;
+    double reach = t->out_abs[j] + carried + other_query;
+    double floor = (n + 1.0) * TINY_FP32 * (1.0 + size);
 
     out->value[at] = t->out[j];
-    out->worst[at] = carried + relative * reach + floor;
-    out->spread[at] = sqrt(square(t->query_norm * c->spread) +
-                           (n * square(U_FP32) + square(t->query_error)) * square(reach));
-    out->fixed[at] = t->query_norm * c->fixed + floor;
+    out->worst[at] = carried + other_query + gamma_n(n, U_FP32) * reach + floor;
+    out->spread[at] = sqrt(square(t->query_norm * c->spread) + n * square(U_FP32) * square(reach));
+    out->fixed[at] = t->query_norm * c->fixed + other_query + floor;
 }
 
-/* The smaller; NaN when either is. */
 static double least(double a, double b)
 {
     return a < b || isnan(a) ? a : b;
@@ -289,20 +291,20 @@ static void column_cells(const struct token *t, struct kda_state *s, size_t j,
         double key = fabs(t->key[k]), decay = t->decay[k], pull = fabs(t->beta) * key;
         double value = s->cell.value[at];
         double others = square(t->decayed_key) - square(key * decay);
-        double row =
-            sqrt(square(decay * (1.0 - t->beta * key * key)) + square(pull) * (others > 0.0 ? others : 0.0));
+        double row = sqrt(square(decay * (1.0 - t->beta * key * key)) +
+                          square(pull) * (others > 0.0 ? others : 0.0));
         double own = fabs(value - t->key[k] * t->delta[j]) + decay * e;
         double cross = pull * (t->dot_abs[j] + t->decayed_key * e);
-        double added = key * c->delta_size;
-        double worst = row * e + DECAY_ERROR * (own + cross) + key * c->delta_worst +
-                       (U_FP32 * (1.0 + t->key_error) + t->key_error) * added;
+        double added = (key + t->key_error) * c->delta_size;
+        double moved = t->key_error * c->delta_size;
+        double worst =
+            row * e + DECAY_ERROR * (own + cross) + key * c->delta_worst + moved + U_FP32 * added;
         worst = (worst + U_FP32 * fabs(value) + 2.0 * c->floor) / (1.0 - U_FP32);
-        double moved = t->key_error * key * (fabs(t->beta) * c->reach + c->delta_size);
-        double spread =
-            sqrt(square(row * s->spread[j]) + square(U_FP32 * own) + square(U_FP32 * cross) +
-                 square(key * c->delta_spread) + square(moved) + square(U_FP32 * added) +
-                 square(U_FP32 * (fabs(value) + worst)));
-        double fixed = row * s->fixed[j] + KDA_EXP_ERROR * (own + cross) + 2.0 * c->floor;
+        double spread = sqrt(square(row * s->spread[j]) + square(U_FP32 * own) +
+                             square(U_FP32 * cross) + square(key * c->delta_spread) +
+                             square(U_FP32 * added) + square(U_FP32 * (fabs(value) + worst)));
+        double fixed = row * s->fixed[j] + KDA_EXP_ERROR * (own + cross) + key * c->delta_fixed +
+                       moved + 2.0 * c->floor;
         s->cell.worst[at] = least(c->worst, worst);
         s->cell.spread[at] = least(c->spread, spread);
         s->cell.fixed[at] = least(c->fixed, fixed);
@@ -360,9 +362,6 @@ void kda_recurrence_run(const struct kda_tokens *all, struct kda_state *s, struc
         .out = work + 6 * d,
         .out_abs = work + 7 * d,
         .new_norm = work + 8 * d,
-        .query_error = all->query_error,
-        .key_error = all->key_error,
-        .value_error = all->value_error,
     };
 
     for (size_t i = 0; i < all->count; i++) {

@@ -10,8 +10,7 @@
  *
  * Declared computation: fp32 throughout, multiply-adds fused or not; the two sums over D in any order or
  * tree; the scale applied to the query or to the sum; expf within 2 ulp, which may flush a subnormal result.
- * Operands are exact, but for the relative radii a caller may state (a composition that rounds its query,
- * key and value to bf16 first).
+ * Operands are exact, but for the radii that a caller may state.
  *
  * Bounds. Elementwise worst cases explode: every token multiplies them by |I - beta k k^T| taken element by
  * element. So the state carries, per value column, radii in the 2-norm: in the norm that map never exceeds
@@ -42,8 +41,10 @@ struct kda_tokens {
     const double *gate;                /* [count][D], log decay, <= 0 */
     const double *beta;                /* [count] */
     double scale;
-    double query_error, key_error,
-        value_error; /* |given - used| / |given|, per element; 0: exact */
+    /* How far the operands that a kernel uses may be from these; NULL where they are the same. Taken as
+       systematic: added linearly. */
+    const double *query_error, *key_error; /* [count]: 2-norm of the difference */
+    const double *value_error;             /* [count][D]: per element */
 };
 
 /* Numbers with their radii, as parallel arrays: struct bounded for loops. */
