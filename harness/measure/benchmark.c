@@ -127,6 +127,16 @@ static void warn_no_clocks(struct session *s, const struct err *why)
         note(s, text);
 }
 
+static int open_rig(struct session *s, struct err *err)
+{
+    struct kernel *read = NULL, *empty = NULL;
+
+    if (kernel_set_find(s->own, "bench_memory", "bench_empty", &empty, err) < 0 ||
+        kernel_set_find(s->own, "bench_memory", "bench_read", &read, err) < 0)
+        return -1;
+    return timing_rig_open(s->device, read, empty, s->clocks, &s->rig, err);
+}
+
 static int open_device(struct session *s, struct err *err)
 {
     struct err why = ERR_INIT;
@@ -140,8 +150,7 @@ static int open_device(struct session *s, struct err *err)
             return -1;
     if (clocks_open(device_info(s->device), &s->clocks, &why) < 0)
         warn_no_clocks(s, &why);
-    if (timing_rig_open(s->device, s->own, s->clocks, &s->rig, err) < 0 ||
-        measure_device(s, err) < 0 || announce(s, err) < 0)
+    if (open_rig(s, err) < 0 || measure_device(s, err) < 0 || announce(s, err) < 0)
         return -1;
     s->bench = (struct bench_rig){
         .device = s->device,

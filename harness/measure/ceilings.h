@@ -14,6 +14,7 @@
 #ifndef MEASURE_CEILINGS_H
 #define MEASURE_CEILINGS_H
 
+#include "device/kernel_set.h"
 #include "measure/device_sheet.h"
 #include "measure/roof.h"
 #include "measure/timing.h"

@@ -388,22 +388,19 @@ done:
     return rc;
 }
 
-static int open_evict(struct timing_rig *rig, struct kernel_set *set, struct err *err)
+static int open_evict(struct timing_rig *rig, struct err *err)
 {
     size_t l2 = device_info(rig->device)->l2_bytes;
-    struct kernel *k = NULL;
     double from, ms;
 
     rig->evict_bytes = l2 ? EVICT_FACTOR * l2 : EVICT_UNKNOWN_L2;
     if (rig->evict_bytes < EVICT_MIN_BYTES)
         rig->evict_bytes = EVICT_MIN_BYTES;
     rig->evict_bytes &= ~(size_t)15;
-    if (kernel_set_find(set, "bench_memory", "bench_read", &k, err) < 0 ||
-        device_alloc(rig->device, rig->evict_bytes, "L2 evict buffer", &rig->evict, err) < 0 ||
+    if (device_alloc(rig->device, rig->evict_bytes, "L2 evict buffer", &rig->evict, err) < 0 ||
         device_alloc(rig->device, 16, "L2 evict sink", &rig->sink, err) < 0 ||
         device_fill32(rig->device, rig->evict, 0x3f9e3779u, rig->evict_bytes / 4, err) < 0)
         return -1;
-    rig->read = k;
     for (from = timing_now_s(); timing_now_s() - from < WARM_UP_S;)
         if (enqueue_fillers(rig, 16, err) < 0 || device_sync(rig->device, err) < 0)
             return -1;
@@ -414,20 +411,19 @@ static int open_evict(struct timing_rig *rig, struct kernel_set *set, struct err
     return 0;
 }
 
-int timing_rig_open(struct device *dev, struct kernel_set *set, struct clocks *clocks,
-                    struct timing_rig *rig, struct err *err)
+int timing_rig_open(struct device *dev, const struct kernel *read, const struct kernel *empty,
+                    struct clocks *clocks, struct timing_rig *rig, struct err *err)
 {
-    struct kernel *k = NULL;
 
     memset(rig, 0, sizeof *rig);
     rig->device = dev;
+    rig->read = read;
+    rig->empty = empty;
     rig->clocks = clocks;
     rig->reading_at_s = -INF64;
-    if (event_create(dev, &rig->start, err) < 0 || event_create(dev, &rig->stop, err) < 0 ||
-        kernel_set_find(set, "bench_memory", "bench_empty", &k, err) < 0)
+    if (event_create(dev, &rig->start, err) < 0 || event_create(dev, &rig->stop, err) < 0)
         goto fail;
-    rig->empty = k;
-    if (!emulated(rig) && open_evict(rig, set, err) < 0)
+    if (!emulated(rig) && open_evict(rig, err) < 0)
         goto fail;
     if (measure_overheads(rig, err) < 0)
         goto fail;

@@ -24,7 +24,6 @@
 #include <stdbool.h>
 
 #include "device/device.h"
-#include "device/kernel_set.h"
 #include "measure/clocks.h"
 #include "record/record.h"
 
@@ -72,9 +71,10 @@ struct timing_rig {
     double reading_at_s;
 };
 
-/* `set` is our own kernel set (it holds kernels/bench). Warms the device up first. */
-int timing_rig_open(struct device *dev, struct kernel_set *set, struct clocks *clocks,
-                    struct timing_rig *rig, struct err *err);
+/* `read` and `empty` are bench_read and bench_empty of kernels/bench; the CPU device needs only `empty`. Warms the
+   device up first. */
+int timing_rig_open(struct device *dev, const struct kernel *read, const struct kernel *empty,
+                    struct clocks *clocks, struct timing_rig *rig, struct err *err);
 void timing_rig_close(struct timing_rig *rig);
 
 /* The samples of one subject, over all rounds. */
