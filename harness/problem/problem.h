@@ -8,7 +8,7 @@
 #include "problem/dtype.h"
 #include "problem/test_case.h"
 
-#define PROBLEM_MAX_BUFFERS 48
+#define PROBLEM_MAX_BUFFERS 64
 #define BUFFER_MAX_DIMS     6
 
 enum role {
