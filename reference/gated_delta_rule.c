@@ -29,116 +29,172 @@ static double square_norm(const double *x, size_t n)
     return sum;
 }
 
-/* A dot product of a vector with a column of the state, and what bounds its error. */
-struct column_dot {
-    double value;
-    double magnitude;           /* sum |x_i| (|s_i| + error) */
-    double carried, carried_sd; /* the state's own error seen through x */
+#define COLUMNS 8 /* worked on at a time: a row of the state is read a cache line at a time */
+
+/* Dot products of a vector with adjacent columns of the state, and what bounds their errors. */
+struct column_dots {
+    double value[COLUMNS];
+    double magnitude[COLUMNS];         /* sum |x_i| (|s_i| + error) */
+    struct gdr_error carried[COLUMNS]; /* the state's own error seen through x */
 };
 
-static struct column_dot dot_column(const struct gdr_state *s, const double *x, double norm,
-                                    size_t v)
+static void dot_errors(const struct gdr_state *s, const double *x, double norm, size_t first,
+                       size_t width, struct column_dots *d)
 {
-    struct column_dot d = {0};
-    double worst = 0.0;
-    double spread = 0.0;
-    for (size_t i = 0; i < s->k_dim; i++) {
-        size_t at = i * s->v_dim + v;
-        d.value += x[i] * s->value[at];
-        d.magnitude += fabs(x[i] * s->value[at]);
-        if (s->element != NULL) {
-            worst += fabs(x[i]) * s->element[at].worst;
-            spread += fabs(x[i]) * s->element[at].spread;
+    for (size_t i = 0; i < s->k_dim; i++)
+        for (size_t c = 0; c < width; c++) {
+            const struct gdr_error *e = &s->element[i * s->v_dim + first + c];
+            d->carried[c].worst += fabs(x[i]) * e->worst;
+            d->carried[c].spread += fabs(x[i]) * e->spread;
         }
+    for (size_t c = 0; c < width; c++) {
+        d->carried[c].worst = smaller(d->carried[c].worst, norm * s->column[first + c].worst);
+        d->carried[c].spread = smaller(d->carried[c].spread, norm * s->column[first + c].spread);
+        d->magnitude[c] += d->carried[c].worst;
     }
-    if (s->column != NULL) {
-        d.carried = smaller(worst, norm * s->column[v].worst);
-        d.carried_sd = smaller(spread, norm * s->column[v].spread);
-    }
-    d.magnitude += d.carried;
-    return d;
 }
 
-/* u of column v; the radii are those of its own roundings: `d` holds the inherited error. */
-static struct bounded delta(const struct gdr_state *s, const struct gdr_token *t,
-                            const struct column_dot *d, size_t v)
+static void dot_columns(const struct gdr_state *s, const double *x, double norm, size_t first,
+                        size_t width, struct column_dots *d)
+{
+    *d = (struct column_dots){.value = {0.0}};
+    for (size_t i = 0; i < s->k_dim; i++)
+        for (size_t c = 0; c < width; c++) {
+            double term = x[i] * s->value[i * s->v_dim + first + c];
+            d->value[c] += term;
+            d->magnitude[c] += fabs(term);
+        }
+    if (s->column != NULL)
+        dot_errors(s, x, norm, first, width, d);
+}
+
+/* u of a column with the radii of its own roundings; inherited errors are not among them. */
+static struct bounded delta(const struct gdr_state *s, const struct gdr_token *t, double dot,
+                            double magnitude, double value)
 {
     double n = (double)s->k_dim;
     double beta = fabs(t->beta);
-    double dot = t->gate * d->magnitude;
-    double value = fabs(t->value[v]);
+    double product = t->gate * magnitude;
     double floor = (n + EXTRA_DELTA) * TINY_FP32;
-    struct bounded u = {.value = (t->value[v] - t->gate * d->value) * t->beta};
+    double square = (n + EXTRA_DELTA) * product * product + EXTRA_VALUE * value * value;
+    struct bounded u = {.value = (value - t->gate * dot) * t->beta};
+
     if (s->column == NULL)
         return u;
-    u.worst = beta * (gamma_n(n + EXTRA_DELTA, U_FP32) * dot +
-                      gamma_n(EXTRA_VALUE, U_FP32) * value + floor) +
+    u.worst = beta * (gamma_n(n + EXTRA_DELTA, U_FP32) * product +
+                      gamma_n(EXTRA_VALUE, U_FP32) * fabs(value) + floor) +
               floor;
-    u.spread = beta * (U_FP32 * sqrt((n + EXTRA_DELTA) * dot * dot + EXTRA_VALUE * value * value) +
-                       floor) +
-               floor;
+    u.spread = beta * (U_FP32 * sqrt(square) + floor) + floor;
     return u;
 }
 
-/*
- * The column's update and its errors. Each element is rounded three times at most: g s, k u,
- * their sum. `through` is u's whole error, its own and beta g k.e.
- */
-static void advance(const struct gdr_state *s, const struct gdr_token *t, struct bounded own,
-                    struct gdr_error through, double key_norm, size_t v)
+/* What a block of columns takes from u: the value, its own roundings, and all of its error. */
+struct deltas {
+    struct bounded own[COLUMNS];
+    struct gdr_error inherited[COLUMNS]; /* beta g k.e */
+};
+
+static void advance(const struct gdr_state *s, const struct gdr_token *t, const struct deltas *u,
+                    size_t first, size_t width)
 {
-    struct gdr_error norm = {0};
-    for (size_t i = 0; i < s->k_dim; i++) {
-        size_t at = i * s->v_dim + v;
-        double decayed = t->gate * s->value[at];
-        double added = t->key[i] * own.value;
-        s->value[at] = decayed + added;
-        if (s->column == NULL)
-            continue;
-        struct gdr_error *e = &s->element[at];
-        double k = fabs(t->key[i]);
-        double r1 = rounding_error(fabs(decayed) + t->gate * e->worst, format_fp32);
-        double r2 = rounding_error(fabs(added) + k * through.worst, format_fp32);
-        double grown = t->gate * e->worst + k * through.worst + r1 + r2;
-        double r3 = rounding_error(fabs(s->value[at]) + grown, format_fp32);
-        double rounding = r1 * r1 + r2 * r2 + r3 * r3;
-        double inherited = t->gate * e->spread + k * through.spread;
-        e->worst = grown + r3;
-        e->spread = sqrt(inherited * inherited + k * own.spread * k * own.spread + rounding);
-        norm.worst += (r1 + r2 + r3) * (r1 + r2 + r3);
-        norm.spread += rounding;
-    }
-    if (s->column == NULL)
-        return;
-    struct gdr_error *c = &s->column[v];
+    for (size_t i = 0; i < s->k_dim; i++)
+        for (size_t c = 0; c < width; c++) {
+            double *h = &s->value[i * s->v_dim + first + c];
+            *h = t->gate * *h + t->key[i] * u->own[c].value;
+        }
+}
+
+/*
+ * The same with errors. Each element is rounded three times at most: g s, k u, their sum. norm
+ * gets the 2-norms of these roundings over the columns.
+ */
+static void advance_errors(const struct gdr_state *s, const struct gdr_token *t,
+                           const struct deltas *u, size_t first, size_t width,
+                           struct gdr_error norm[COLUMNS])
+{
+    for (size_t i = 0; i < s->k_dim; i++)
+        for (size_t c = 0; c < width; c++) {
+            size_t at = i * s->v_dim + first + c;
+            struct gdr_error *e = &s->element[at];
+            double k = fabs(t->key[i]);
+            double of_u = k * (u->own[c].worst + u->inherited[c].worst);
+            double decayed = t->gate * s->value[at];
+            double added = t->key[i] * u->own[c].value;
+            double r1 = rounding_error(fabs(decayed) + t->gate * e->worst, format_fp32);
+            double r2 = rounding_error(fabs(added) + of_u, format_fp32);
+            double grown = t->gate * e->worst + of_u + r1 + r2;
+            double r3 = rounding_error(fabs(decayed + added) + grown, format_fp32);
+            double square = r1 * r1 + r2 * r2 + r3 * r3;
+            double inherited = t->gate * e->spread + k * u->inherited[c].spread;
+            double own = k * u->own[c].spread;
+            s->value[at] = decayed + added;
+            e->worst = grown + r3;
+            e->spread = sqrt(inherited * inherited + own * own + square);
+            norm[c].worst += (r1 + r2 + r3) * (r1 + r2 + r3);
+            norm[c].spread += square;
+        }
+    for (size_t c = 0; c < width; c++)
+        norm[c] = (struct gdr_error){sqrt(norm[c].worst), sqrt(norm[c].spread)};
+}
+
+/* The columns' norms, by contraction; then no element's error is larger than its column's. */
+static void contract(const struct gdr_state *s, const struct gdr_token *t, const struct deltas *u,
+                     double key_norm, size_t first, size_t width,
+                     const struct gdr_error norm[COLUMNS])
+{
     double shrink = t->gate * gdr_contraction(t->beta, key_norm * key_norm);
-    double carried = shrink * c->spread;
-    double from_u = key_norm * own.spread;
-    c->worst = shrink * c->worst + key_norm * own.worst + sqrt(norm.worst);
-    c->spread = sqrt(carried * carried + from_u * from_u + norm.spread);
-    for (size_t i = 0; i < s->k_dim; i++) {
-        struct gdr_error *e = &s->element[i * s->v_dim + v];
-        e->worst = smaller(e->worst, c->worst);
-        e->spread = smaller(e->spread, c->spread);
+
+    for (size_t c = 0; c < width; c++) {
+        struct gdr_error *e = &s->column[first + c];
+        double carried = shrink * e->spread;
+        double of_u = key_norm * u->own[c].spread;
+        e->worst = shrink * e->worst + key_norm * u->own[c].worst + norm[c].worst;
+        e->spread = sqrt(carried * carried + of_u * of_u + norm[c].spread * norm[c].spread);
+        for (size_t i = 0; i < s->k_dim; i++) {
+            struct gdr_error *x = &s->element[i * s->v_dim + first + c];
+            x->worst = smaller(x->worst, e->worst);
+            x->spread = smaller(x->spread, e->spread);
+        }
     }
 }
 
-static struct bounded read_out(const struct gdr_state *s, const struct gdr_token *t,
-                               double query_norm, size_t v)
+static struct bounded read_out(const struct gdr_state *s, const struct column_dots *d, size_t c)
 {
     double n = (double)s->k_dim + EXTRA_OUTPUT;
-    struct column_dot d = dot_column(s, t->query, query_norm, v);
-    struct bounded o = {.value = s->scale * d.value};
+    double scale = s->scale * (1.0 + GDR_SCALE_ERROR);
+    double of_scale = GDR_SCALE_ERROR * s->scale * fabs(d->value[c]);
+    double floor = n * TINY_FP32;
+    double dot = sqrt(n) * U_FP32 * d->magnitude[c];
+    struct bounded o = {.value = s->scale * d->value[c]};
+
     if (s->column == NULL)
         return o;
-    double scale = s->scale * (1.0 + GDR_SCALE_ERROR);
-    double of_scale = GDR_SCALE_ERROR * s->scale * fabs(d.value);
-    double floor = n * TINY_FP32;
-    double dot = sqrt(n) * U_FP32 * d.magnitude;
-    o.worst = scale * (d.carried + gamma_n(n, U_FP32) * d.magnitude) + of_scale + floor;
-    o.spread = scale * sqrt(d.carried_sd * d.carried_sd + dot * dot);
+    o.worst =
+        scale * (d->carried[c].worst + gamma_n(n, U_FP32) * d->magnitude[c]) + of_scale + floor;
+    o.spread = scale * sqrt(d->carried[c].spread * d->carried[c].spread + dot * dot);
     o.fixed = of_scale + floor;
     return rounded(o, s->out);
+}
+
+/* The state and u of a block of columns. */
+static void step_columns(const struct gdr_state *s, const struct gdr_token *t, double key_norm,
+                         size_t first, size_t width, struct deltas *u)
+{
+    struct column_dots d;
+    struct gdr_error norm[COLUMNS] = {{0.0, 0.0}};
+    double pull = fabs(t->beta) * t->gate;
+
+    dot_columns(s, t->key, key_norm, first, width, &d);
+    for (size_t c = 0; c < width; c++) {
+        u->own[c] = delta(s, t, d.value[c], d.magnitude[c], t->value[first + c]);
+        u->inherited[c] = (struct gdr_error){pull * d.carried[c].worst, pull * d.carried[c].spread};
+    }
+    if (s->column == NULL) {
+        advance(s, t, u, first, width);
+        return;
+    }
+    advance_errors(s, t, u, first, width, norm);
+    contract(s, t, u, key_norm, first, width, norm);
 }
 
 void gdr_step(const struct gdr_state *s, const struct gdr_token *t, struct bounded *u,
@@ -146,19 +202,24 @@ void gdr_step(const struct gdr_state *s, const struct gdr_token *t, struct bound
 {
     double key_norm = sqrt(square_norm(t->key, s->k_dim));
     double query_norm = sqrt(square_norm(t->query, s->k_dim));
-    for (size_t v = 0; v < s->v_dim; v++) {
-        struct column_dot d = dot_column(s, t->key, key_norm, v);
-        struct bounded own = delta(s, t, &d, v);
-        double pull = fabs(t->beta) * t->gate;
-        struct gdr_error through = {own.worst + pull * d.carried, pull * d.carried_sd};
-        advance(s, t, own, through, key_norm, v);
-        if (u != NULL) {
-            u[v] = own;
-            u[v].worst = through.worst;
-            u[v].spread = sqrt(own.spread * own.spread + through.spread * through.spread);
+
+    for (size_t first = 0; first < s->v_dim; first += COLUMNS) {
+        size_t width = s->v_dim - first < COLUMNS ? s->v_dim - first : COLUMNS;
+        struct column_dots d;
+        struct deltas deltas;
+        step_columns(s, t, key_norm, first, width, &deltas);
+        for (size_t c = 0; c < width && u != NULL; c++) {
+            struct gdr_error e = deltas.inherited[c];
+            struct bounded *x = &u[first + c];
+            *x = deltas.own[c];
+            x->worst += e.worst;
+            x->spread = sqrt(x->spread * x->spread + e.spread * e.spread);
         }
-        if (output != NULL)
-            output[v] = read_out(s, t, query_norm, v);
+        if (output == NULL)
+            continue;
+        dot_columns(s, t->query, query_norm, first, width, &d);
+        for (size_t c = 0; c < width; c++)
+            output[first + c] = read_out(s, &d, c);
     }
 }
 
@@ -166,6 +227,7 @@ struct bounded gdr_element(const struct gdr_state *s, size_t row, size_t column)
 {
     size_t at = row * s->v_dim + column;
     struct bounded b = {.value = s->value[at]};
+
     if (s->element != NULL) {
         b.worst = s->element[at].worst;
         b.spread = s->element[at].spread;

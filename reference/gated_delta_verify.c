@@ -54,7 +54,7 @@ double gdn_clamp_gate(double gate)
     return gate < high ? gate : high;
 }
 
-/* --- per head ----------------------------------------------------------------------------- */
+/* --- per head ---------------------------------------------------------------------------- */
 
 static double dot_abs(const double *a, const double *b, size_t n, double *magnitude)
 {
@@ -117,7 +117,7 @@ static double to_state(const struct head *h, int t, int s, size_t i)
     return sum;
 }
 
-/* --- per block of columns ------------------------------------------------------------------- */
+/* --- per block of columns ---------------------------------------------------------------- */
 
 size_t gdn_verify_scratch(size_t k_dim)
 {
@@ -233,7 +233,7 @@ static void update(const struct head *h, struct lanes *x, int t)
     }
 }
 
-/* --- results ---------------------------------------------------------------------------------- */
+/* --- results ----------------------------------------------------------------------------- */
 
 /* What the eps_s, weighted by w_s, and an initial error, weighted by `before`, do to one result
    of column c after token t: the worst, and the spread's squares and linear part. */
@@ -351,15 +351,31 @@ void gdn_verify_head(const struct gdn_operands *in, double *scratch, struct gdn_
     }
 }
 
+/* One element: three roundings an update, as in update(). */
+static struct bounded fold_element(const struct gdn_fold *in, size_t row, size_t column)
+{
+    struct bounded h = {.value = in->state[row * in->v_dim + column]};
+    double variance = 0.0;
+
+    for (size_t t = 0; t < in->tokens; t++) {
+        double g = in->gate[t];
+        double decayed = g * h.value;
+        double added = in->key[t][row] * in->u[t][column];
+        double r1 = rounding_error(fabs(decayed) + g * h.worst, format_fp32);
+        double r2 = rounding_error(fabs(added), format_fp32);
+        double grown = g * h.worst + r1 + r2;
+        double r3 = rounding_error(fabs(decayed + added) + grown, format_fp32);
+        h.value = decayed + added;
+        h.worst = grown + r3;
+        variance = g * g * variance + r1 * r1 + r2 * r2 + r3 * r3;
+    }
+    h.spread = sqrt(variance);
+    return h;
+}
+
 void gdn_fold_head(const struct gdn_fold *in, struct bounded *state)
 {
     for (size_t i = 0; i < in->k_dim; i++)
-        for (size_t v = 0; v < in->v_dim; v++) {
-            struct bounded h = exactly(in->state[i * in->v_dim + v]);
-            for (size_t t = 0; t < in->tokens; t++)
-                h = plus(times(exactly(in->gate[t]), h, format_fp32),
-                         times(exactly(in->key[t][i]), exactly(in->u[t][v]), format_fp32),
-                         format_fp32);
-            state[i * in->v_dim + v] = h;
-        }
+        for (size_t v = 0; v < in->v_dim; v++)
+            state[i * in->v_dim + v] = fold_element(in, i, v);
 }

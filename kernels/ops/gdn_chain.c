@@ -63,8 +63,7 @@ static int shape(struct problem *p, struct err *err)
                : gdn_add_output(p, "output_parent", steps, err);
 }
 
-/* --- reference
-   ---------------------------------------------------------------------------------- */
+/* --- reference --------------------------------------------------------------------------- */
 
 struct job {
     const struct problem *problem;
@@ -186,8 +185,7 @@ static int reference(const struct problem *p, const struct reference_env *env, s
     return 0;
 }
 
-/* --- launch
-   ------------------------------------------------------------------------------------- */
+/* --- launch ------------------------------------------------------------------------------ */
 
 struct chain {
     const struct operator_run *run;

@@ -68,8 +68,7 @@ struct gdn_shape gdn_shape_of(const struct problem *p)
     return s;
 }
 
-/* --- operands
-   ------------------------------------------------------------------------------------- */
+/* --- operands ---------------------------------------------------------------------------- */
 
 static size_t qk_width(const struct gdn_shape *s)
 {
@@ -261,8 +260,23 @@ void gdn_woa_operands(const struct operator_run *run, const struct gdn_views *v,
     };
 }
 
-/* --- buffers
-   ---------------------------------------------------------------------------------------- */
+void gdn_fold_operands(const struct operator_run *run, struct gdn_fold_args *args)
+{
+    struct gdn_shape s = gdn_shape_of(run->problem);
+
+    *args = (struct gdn_fold_args){
+        .slab_entries = s.slab,
+        .k_rows = GDN_VERIFY_ROWS,
+        .batch_size = s.batch,
+        .num_k_heads = s.nk,
+        .num_v_heads = s.nv,
+        .k_dim = GDN_DIM,
+        .v_dim = GDN_DIM,
+        .stash_seq_floats = s.stash,
+    };
+}
+
+/* --- buffers ----------------------------------------------------------------------------- */
 
 size_t gdn_slot(const struct gdn_shape *s, bool table, size_t seq)
 {
@@ -364,9 +378,7 @@ uint32_t gdn_word(const struct problem *p, const char *name, size_t i)
     return ((const uint32_t *)p->buffer[problem_find(p, name)].init)[i];
 }
 
-/* --- cost
-   ---------------------------------------------------------------------------------------------
-   */
+/* --- cost -------------------------------------------------------------------------------- */
 
 double gdn_states_bytes(const struct gdn_shape *s)
 {

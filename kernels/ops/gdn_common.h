@@ -94,7 +94,7 @@ void gdn_woa_operands(const struct operator_run *run, const struct gdn_views *v,
 /* The fold's dims and strides; pointers and k_rows = 4 are the caller's to set or change. */
 void gdn_fold_operands(const struct operator_run *run, struct gdn_fold_args *args);
 
-/* --- buffers ---------------------------------------------------------------------------------- */
+/* --- buffers ----------------------------------------------------------------------------- */
 
 /* A pool of states; random or zero contents by the parameter "state", if declared, when it has
    contents. */
@@ -116,7 +116,7 @@ int gdn_add_words(struct problem *p, const char *name, enum role role, size_t co
 int gdn_add_accepts(struct problem *p, const char *name, size_t steps, struct err *err);
 uint32_t gdn_word(const struct problem *p, const char *name, size_t i);
 
-/* --- the reference ---------------------------------------------------------------------------- */
+/* --- the reference ----------------------------------------------------------------------- */
 
 /* One head of one sequence, ready to run. */
 struct gdn_head {
@@ -160,8 +160,7 @@ void gdn_expect_output(struct expectation *e, const struct gdn_shape *s, size_t 
 void gdn_expect_stash(struct expectation *e, const struct gdn_run *run, size_t seq, uint32_t vh,
                       const struct gdn_results *r, double lambda);
 
-/* --- cost
-   ----------------------------------------------------------------------------------------- */
+/* --- cost -------------------------------------------------------------------------------- */
 
 /* Operands and output of a verify step, and its arithmetic; the states' traffic comes on top. */
 void gdn_verify_cost(const struct gdn_shape *s, struct cost *cost);
