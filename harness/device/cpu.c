@@ -1,6 +1,7 @@
 /*
- * The CPU device: device_ops on the runtime in cpu/. Launches run to their end before they return; so do
- * copies and fills, and device_sync() has nothing left to wait for. Times are wall times of an emulation.
+ * The CPU device: device_ops on the runtime in cpu/. Launches run to their end before they return;
+ * so do copies and fills, and device_sync() has nothing left to wait for. Times are wall times of
+ * an emulation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/launch.h"
 
-/* --- graphs: a list of what was asked for ------------------------------------------------------------ */
+/* --- graphs: a list of what was asked for ----------------------------------------------------- */
 
 enum step_kind { STEP_LAUNCH, STEP_COPY, STEP_FILL };
 
@@ -55,7 +56,7 @@ static int not_while_recording(const struct device *dev, const char *what, struc
                    "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: %s while a graph is recorded", what);
 }
 
-/* --- copies ---------------------------------------------------------------------------------------- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 static int upload(struct device *dev, dev_ptr dst, const void *src, size_t bytes, struct err *err)
 {
@@ -120,7 +121,7 @@ static int fill32(struct device *dev, dev_ptr dst, uint32_t word, size_t words, 
     return 0;
 }
 
-/* --- launches ---------------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static int launch(struct device *dev, const struct launch *l, struct err *err)
 {
@@ -157,7 +158,7 @@ static int sync_device(struct device *dev, struct err *err)
     return not_while_recording(dev, "synchronise", err);
 }
 
-/* --- events ------------------------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------------------- */
 
 struct cpu_event {
     struct event base;
@@ -204,7 +205,7 @@ static int elapsed(struct event *start, struct event *stop, double *ms, struct e
     return 0;
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------ */
+/* --- graphs ----------------------------------------------------------------------------------- */
 
 static void free_graph(struct graph *base)
 {
@@ -231,8 +232,7 @@ static int end_graph(struct device *dev, struct graph **out, struct err *err)
     struct cpu_device *cpu = cpu_device_of(dev);
 
     if (!cpu->capture)
-        return err_set(err, ERR_REFUSED,
-                       "CUDA_ERROR_ILLEGAL_STATE: no graph recording was begun");
+        return err_set(err, ERR_REFUSED, "CUDA_ERROR_ILLEGAL_STATE: no graph recording was begun");
     *out = &cpu->capture->base;
     cpu->capture = NULL;
     return 0;
@@ -265,7 +265,7 @@ static int launch_graph(struct graph *base, struct err *err)
     return 0;
 }
 
-/* --- the device -------------------------------------------------------------------------------------- */
+/* --- the device ------------------------------------------------------------------------------- */
 
 static bool set_schedule(struct device *dev, const struct schedule *schedule)
 {

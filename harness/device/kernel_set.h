@@ -1,7 +1,8 @@
 /*
- * A kernel set: a folder of kernels for one device. Ours is built by make (`kernels/` beside the binary);
- * a user's own folder holds `.cu` (compiled on first use, cached by content), `.so` built for the CPU device,
- * or `.cubin` `.fatbin` `.ptx`; any file names, several entries a file, headers beside them.
+ * A kernel set: a folder of kernels for one device. Ours is built by make (`kernels/` beside the
+ * binary); a user's own folder holds `.cu` (compiled on first use, cached by content), `.so` built
+ * for the CPU device, or `.cubin` `.fatbin` `.ptx`; any file names, several entries a file, headers
+ * beside them.
  */
 #ifndef DEVICE_KERNEL_SET_H
 #define DEVICE_KERNEL_SET_H
@@ -10,16 +11,17 @@
 
 struct kernel_set;
 
-/* `dir` NULL: our own set, found beside the running binary. Modules are loaded on first use of one of their
-   entries. ERR_INPUT for an unreadable folder or one with no kernel file; a source that does not compile is
-   ERR_INPUT with the compiler's first error line. */
+/* `dir` NULL: our own set, found beside the running binary. Modules are loaded on first use of one
+   of their entries. ERR_INPUT for an unreadable folder or one with no kernel file; a source that
+   does not compile is ERR_INPUT with the compiler's first error line. */
 int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out, struct err *err);
 void kernel_set_close(struct kernel_set *set);
 
-/* Looks `entry` up in whichever module exports it. Two modules that do are ERR_INPUT unless one is named
-   `module`. ERR_MISSING names module, entry and folder when none does. The kernel is owned by the set. */
-int kernel_set_find(struct kernel_set *set, const char *module, const char *entry, struct kernel **out,
-                    struct err *err);
+/* Looks `entry` up in whichever module exports it. Two modules that do are ERR_INPUT unless one is
+   named `module`. ERR_MISSING names module, entry and folder when none does. The kernel is owned by
+   the set. */
+int kernel_set_find(struct kernel_set *set, const char *module, const char *entry,
+                    struct kernel **out, struct err *err);
 /* Seconds spent loading modules so far. */
 double kernel_set_load_seconds(const struct kernel_set *set);
 

@@ -1,12 +1,13 @@
 /*
  * Shared memory and cp.async.
  *
- * Dynamic shared memory ends at an unmapped page, like a buffer: an access past the launch's size faults at
- * once. The 0 to 15 bytes that 16-byte alignment leaves before that page, and CPU_CANARY bytes below, hold a
- * pattern that is checked after each block; it reads as NaN.
+ * Dynamic shared memory ends at an unmapped page, like a buffer: an access past the launch's size
+ * faults at once. The 0 to 15 bytes that 16-byte alignment leaves before that page, and CPU_CANARY
+ * bytes below, hold a pattern that is checked after each block; it reads as NaN.
  *
- * PTX addresses shared memory with 32 bits. The window gives dynamic shared memory and the module's static
- * shared memory a range of it each, wide enough that an offset error lands outside both and faults.
+ * PTX addresses shared memory with 32 bits. The window gives dynamic shared memory and the module's
+ * static shared memory a range of it each, wide enough that an offset error lands outside both and
+ * faults.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,13 +15,13 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
-#define WINDOW_GUARD  (1024 * 1024)
-#define WINDOW_ROOM   (104 * 1024) /* CPU_SHARED_MAX and the canary, in whole 4 KiB pages */
-#define CANARY_WORD   0xffa5ffb7u  /* NaN as fp32, bf16 and fp16 */
-#define FILL_BIG      0x7e967699u  /* 1e38f; as bf16 1e38 and 1.5e33 */
-#define DYNAMIC_BASE  0x10000000u
-#define STATIC_BASE   0x20000000u
-#define HALF_RANGE    0x08000000u
+#define WINDOW_GUARD (1024 * 1024)
+#define WINDOW_ROOM  (104 * 1024) /* CPU_SHARED_MAX and the canary, in whole 4 KiB pages */
+#define CANARY_WORD  0xffa5ffb7u  /* NaN as fp32, bf16 and fp16 */
+#define FILL_BIG     0x7e967699u  /* 1e38f; as bf16 1e38 and 1.5e33 */
+#define DYNAMIC_BASE 0x10000000u
+#define STATIC_BASE  0x20000000u
+#define HALF_RANGE   0x08000000u
 
 _Static_assert(WINDOW_ROOM >= CPU_SHARED_MAX + CPU_CANARY, "the window holds the largest block");
 
@@ -32,8 +33,8 @@ static unsigned char *room_end(const struct cpu_worker *w)
 static int map_window(struct cpu_worker *w, struct err *err)
 {
     size_t bytes = 2 * WINDOW_GUARD + WINDOW_ROOM;
-    unsigned char *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                            -1, 0);
+    unsigned char *p =
+        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED)
         return err_set(err, ERR_SYSTEM, "no memory for shared memory");
@@ -64,7 +65,8 @@ static bool words_intact(const unsigned char *p, size_t bytes, uint32_t word, si
     return true;
 }
 
-/* Lays the launch's dynamic shared memory out and finds the static one. On the worker's own thread. */
+/* Lays the launch's dynamic shared memory out and finds the static one. On the worker's own
+   thread. */
 int cpu_shared_prepare(struct cpu_worker *w, const struct cpu_job *job, struct err *err)
 {
     const struct cpu_module *m = job->module;
@@ -159,7 +161,7 @@ void *cpu_shared_pointer(uint32_t address)
     return (void *)(uintptr_t)address;
 }
 
-/* --- cp.async ---------------------------------------------------------------------------------- */
+/* --- cp.async --------------------------------------------------------------------------------- */
 
 static void land(const struct cpu_copy *c)
 {

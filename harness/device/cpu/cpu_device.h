@@ -10,7 +10,8 @@
 #include "device/cpu/cpu_worker.h"
 #include "device/device_ops.h"
 
-#define CPU_MAX_WORKERS 64 /* each may map 1,024 stacks, and the kernel limits the mappings of a process */
+#define CPU_MAX_WORKERS                                                                            \
+    64 /* each may map 1,024 stacks, and the kernel limits the mappings of a process */
 
 /* A buffer: guard, [.. slack), guard. */
 struct cpu_buffer {
@@ -45,11 +46,12 @@ struct cpu_device {
     struct device base;
     struct schedule schedule;
     double limit_s; /* of processor time a block may take */
-    struct cpu_worker *worker[CPU_MAX_WORKERS]; /* created on first use; 0 is the calling thread's */
+    struct cpu_worker
+        *worker[CPU_MAX_WORKERS]; /* created on first use; 0 is the calling thread's */
     struct cpu_pool pool;
     struct cpu_buffer *buffer;
     size_t nbuffers, cap;
-    uint64_t modules; /* loaded ever */
+    uint64_t modules;          /* loaded ever */
     struct cpu_graph *capture; /* being recorded; NULL when not */
 };
 

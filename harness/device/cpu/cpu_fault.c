@@ -1,10 +1,11 @@
 /*
  * Faults: what a kernel did wrong, found by the runtime or by the processor.
  *
- * A signal that strikes while this thread runs a fiber is the kernel's fault. The handler notes what the kernel
- * said, points the interrupted context at the worker's own (cpu_switch_resume) and returns: no lock is held by
- * fiber code and all state of the block is dropped, so nothing needs unwinding. Any other signal gets its
- * default action. The dispositions are the process's, hence installed only while a launch runs and under a lock.
+ * A signal that strikes while this thread runs a fiber is the kernel's fault. The handler notes
+ * what the kernel said, points the interrupted context at the worker's own (cpu_switch_resume) and
+ * returns: no lock is held by fiber code and all state of the block is dropped, so nothing needs
+ * unwinding. Any other signal gets its default action. The dispositions are the process's, hence
+ * installed only while a launch runs and under a lock.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -17,12 +18,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/shell.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
 #define NEAR_BYTES (1ull << 30) /* an address further from every buffer is wild */
 
-/* --- faults that the runtime finds --------------------------------------------------------------- */
+/* --- faults that the runtime finds ------------------------------------------------------------ */
 
 static void note_fault(struct cpu_worker *w, uint16_t thread)
 {
@@ -39,9 +41,9 @@ _Noreturn void cpu_fail(const char *fmt, ...)
     va_list ap;
     int n;
 
-    n = snprintf(w->fault.text, sizeof w->fault.text, "block (%u,%u,%u), thread (%u,%u,%u): ",
-                 w->block.index[0], w->block.index[1], w->block.index[2], f->thread.index[0],
-                 f->thread.index[1], f->thread.index[2]);
+    n = snprintf(w->fault.text, sizeof w->fault.text,
+                 "block (%u,%u,%u), thread (%u,%u,%u): ", w->block.index[0], w->block.index[1],
+                 w->block.index[2], f->thread.index[0], f->thread.index[1], f->thread.index[2]);
     va_start(ap, fmt);
     vsnprintf(w->fault.text + n, sizeof w->fault.text - (size_t)n, fmt, ap);
     va_end(ap);
@@ -100,7 +102,7 @@ void cpu_stuck(struct cpu_worker *w)
     cpu_fail_block(w, "stuck barrier: no thread can run:%s", text);
 }
 
-/* --- signals ------------------------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------------------- */
 
 static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 #define NSIGNALS (sizeof fault_signals / sizeof *fault_signals)
@@ -135,7 +137,8 @@ static uintptr_t context_pc(const ucontext_t *uc)
 #endif
 }
 
-/* Was it a write? From the processor's own report: bit 1 of x86's error code, WnR of aarch64's ESR. */
+/* Was it a write? From the processor's own report: bit 1 of x86's error code, WnR of aarch64's
+   ESR. */
 static int context_access(const ucontext_t *uc)
 {
 #if defined(__x86_64__)
@@ -165,7 +168,8 @@ static void resume_worker(const struct cpu_worker *w, ucontext_t *uc)
 #if defined(__x86_64__)
     uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)w->main_sp;
     uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)cpu_switch_resume;
-    uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400; /* direction flag: the ABI's state at a call */
+    uc->uc_mcontext.gregs[REG_EFL] &=
+        ~(greg_t)0x400; /* direction flag: the ABI's state at a call */
 #else
     uc->uc_mcontext.sp = (uintptr_t)w->main_sp;
     uc->uc_mcontext.pc = (uintptr_t)cpu_switch_resume;
@@ -241,35 +245,36 @@ void cpu_signal_stack_leave(const void *saved)
     sigaltstack(saved, NULL);
 }
 
-/* --- texts --------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
-/* "file.cu:57" of an address in the module, by binutils' addr2line when it is there; else nothing. */
+/* " at file.cu:57" for an address in the module, by binutils' addr2line where it is; else
+   nothing. */
 static void source_line(const char *module, uintptr_t pc, char *out, size_t n)
 {
-    char command[1200], line[256] = "";
-    const char *name;
+    char tool[] = "addr2line", names[] = "-s", option[] = "-e", file[512], address[32];
+    char *argv[] = {tool, names, option, file, address, NULL};
+    struct shell_run how = {.limit = 256};
+    struct err ignored = ERR_INIT;
+    struct text said;
     Dl_info info;
-    FILE *p;
+    int status;
 
     out[0] = '\0';
-    if (!dladdr((void *)pc, &info) || strchr(module, '\''))
+    if (!dladdr((void *)pc, &info) || !info.dli_fbase)
         return;
-    snprintf(command, sizeof command, "addr2line -s -e '%s' 0x%lx 2>/dev/null", module,
-             (unsigned long)(pc - (uintptr_t)info.dli_fbase));
-    p = popen(command, "r");
-    if (!p)
-        return;
-    if (!fgets(line, sizeof line, p) || strchr(line, '?'))
-        line[0] = '\0';
-    pclose(p);
-    line[strcspn(line, " \n")] = '\0';
-    name = strrchr(line, '/');
-    if (line[0])
-        snprintf(out, n, " at %s", name ? name + 1 : line);
+    snprintf(file, sizeof file, "%s", module);
+    snprintf(address, sizeof address, "0x%lx", (unsigned long)(pc - (uintptr_t)info.dli_fbase));
+    text_init(&said);
+    if (shell_capture(argv, &how, &said, &status, &ignored) == 0 && !strchr(said.data, '?')) {
+        said.data[strcspn(said.data, " \n")] = '\0';
+        if (said.data[0])
+            snprintf(out, n, " at %s", said.data);
+    }
+    text_release(&said);
 }
 
-static void describe_address(const struct cpu_device *dev, const struct cpu_worker *w,
-                             uintptr_t at, char *out, size_t n)
+static void describe_address(const struct cpu_device *dev, const struct cpu_worker *w, uintptr_t at,
+                             char *out, size_t n)
 {
     const struct cpu_buffer *b = cpu_buffer_near(dev, at);
     uintptr_t begin = b ? (uintptr_t)b->begin : 0, end = b ? begin + b->bytes : 0;

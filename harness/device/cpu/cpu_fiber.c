@@ -1,6 +1,7 @@
 /*
- * Fibers of one block. A thread that has not started owns no stack; one that ends hands its stack to the
- * next thread not yet started, so a kernel without barriers runs all its threads on one stack and never switches.
+ * Fibers of one block. A thread that has not started owns no stack; one that ends hands its stack
+ * to the next thread not yet started, so a kernel without barriers runs all its threads on one
+ * stack and never switches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 __thread struct cpu_thread *cpu_current;
 _Thread_local struct cpu_worker *cpu_this_worker;
 
-/* --- stacks ------------------------------------------------------------------------------------ */
+/* --- stacks ----------------------------------------------------------------------------------- */
 
 static unsigned char *map_stack(void)
 {
@@ -35,8 +36,9 @@ static unsigned char *map_stack(void)
     return NULL;
 }
 
-/* A context that enters cpu_fiber_entry when it is resumed. Stacks start 64 to 4,032 bytes below their
-   end, each at another cache set: all the same depth into a page would share the few ways of one set. */
+/* A context that enters cpu_fiber_entry when it is resumed. Stacks start 64 to 4,032 bytes below
+   their end, each at another cache set: all the same depth into a page would share the few ways of
+   one set. */
 static void *prepare_stack(const struct cpu_worker *w, unsigned index)
 {
     unsigned char *end = w->stack[index] + CPU_GUARD_BYTES + CPU_STACK_BYTES;
@@ -44,7 +46,8 @@ static void *prepare_stack(const struct cpu_worker *w, unsigned index)
     uint64_t *sp;
 
 #if defined(__x86_64__)
-    top[-1] = 0; /* cpu_fiber_entry starts with its stack 16-byte aligned: it calls, never returns */
+    top[-1] =
+        0; /* cpu_fiber_entry starts with its stack 16-byte aligned: it calls, never returns */
     top[-2] = 0;
     sp = top - 3 - SAVED_WORDS;
 #else
@@ -78,7 +81,7 @@ bool cpu_on_fiber_stack(const struct cpu_worker *w, uintptr_t sp)
     return false;
 }
 
-/* --- the run queue ------------------------------------------------------------------------------- */
+/* --- the run queue ---------------------------------------------------------------------------- */
 
 uint64_t cpu_random(struct cpu_worker *w)
 {
@@ -97,7 +100,8 @@ void cpu_make_ready(struct cpu_worker *w, struct cpu_fiber *f)
     w->ready[(w->ready_head + w->ready_count++) % CPU_MAX_THREADS] = f;
 }
 
-/* Everyone that waits runs again, in the order of arrival: forward stays forward, reverse reverse. */
+/* Everyone that waits runs again, in the order of arrival: forward stays forward, reverse
+   reverse. */
 void cpu_release_barrier(struct cpu_worker *w)
 {
     for (uint32_t i = 0; i < w->nwaiting; i++)
@@ -108,8 +112,8 @@ void cpu_release_barrier(struct cpu_worker *w)
     w->vote_count = 0;
 }
 
-/* In random order: brings one of the runnable, started or not, to the place that is taken next. Returns
-   whether that is a started one. */
+/* In random order: brings one of the runnable, started or not, to the place that is taken next.
+   Returns whether that is a started one. */
 static bool draw(struct cpu_worker *w)
 {
     uint32_t fresh = w->threads - w->started;
@@ -182,10 +186,10 @@ void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f)
     cpu_switch(&f->sp, next->sp);
 }
 
-/* --- life of a fiber ----------------------------------------------------------------------------- */
+/* --- life of a fiber -------------------------------------------------------------------------- */
 
-/* Runs threads on this stack until the next to run has a stack of its own. Never returns: at the end it
-   switches to that one, or to the worker. */
+/* Runs threads on this stack until the next to run has a stack of its own. Never returns: at the
+   end it switches to that one, or to the worker. */
 void cpu_fiber_main(void)
 {
     for (;;) {
@@ -225,7 +229,7 @@ _Noreturn void cpu_abandon(struct cpu_worker *w)
     BUG("an abandoned fiber was resumed");
 }
 
-/* --- a block ------------------------------------------------------------------------------------- */
+/* --- a block ---------------------------------------------------------------------------------- */
 
 /* Numbers and indices of the threads; they stay while the block's shape does. */
 static void shape_threads(struct cpu_worker *w, const struct extent *dim)

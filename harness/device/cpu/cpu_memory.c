@@ -1,6 +1,7 @@
 /*
- * Device memory: each buffer is a mapping of its own, between unmapped guards, and ends at the second. New
- * memory reads as NaN, so that a kernel which uses it before anybody wrote it shows that.
+ * Device memory: each buffer is a mapping of its own, between unmapped guards, and ends at the
+ * second. New memory reads as NaN, so that a kernel which uses it before anybody wrote it shows
+ * that.
  */
 #include <inttypes.h>
 #include <stdio.h>

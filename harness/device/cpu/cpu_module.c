@@ -13,8 +13,8 @@ static struct cpu_module *module_of(struct module *m)
     return (struct cpu_module *)(void *)m;
 }
 
-/* A static shared variable belongs to the function in its linkage name, _ZZ<encoding>E<name>; one of a
-   device function counts for every kernel of the module, which is at most too much. */
+/* A static shared variable belongs to the function in its linkage name, _ZZ<encoding>E<name>; one
+   of a device function counts for every kernel of the module, which is at most too much. */
 static uint32_t static_shared(const struct cpu_module_desc *d, const char *entry)
 {
     uint64_t sum = 0;
@@ -32,8 +32,8 @@ static uint32_t static_shared(const struct cpu_module_desc *d, const char *entry
 
             snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(other), other);
             snprintf(plain, sizeof plain, "_ZZ%sE", other + (strncmp(other, "_Z", 2) ? 0 : 2));
-            others |= !strncmp(s->name, own, strlen(own)) ||
-                      !strncmp(s->name, plain, strlen(plain));
+            others |=
+                !strncmp(s->name, own, strlen(own)) || !strncmp(s->name, plain, strlen(plain));
         }
         snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(entry), entry);
         snprintf(plain, sizeof plain, "_ZZ%sE", entry + skip);
@@ -57,8 +57,8 @@ static int fill_kernel(struct cpu_module *m, uint32_t i, struct hash content, st
     k->nparams = d->nparams;
     for (uint32_t p = 0; p < d->nparams; p++) {
         if (d->sizes[p] > UINT8_MAX)
-            return err_set(err, ERR_INPUT, "%s: parameter %u of kernel %s has %u bytes", m->path,
-                           p, d->name, d->sizes[p]);
+            return err_set(err, ERR_INPUT, "%s: parameter %u of kernel %s has %u bytes", m->path, p,
+                           d->name, d->sizes[p]);
         k->param_size[p] = (uint8_t)d->sizes[p];
         k->param_kind[p] = d->kinds[p];
     }

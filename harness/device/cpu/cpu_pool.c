@@ -1,9 +1,9 @@
 /*
- * The workers of a device: the thread that launches is the first, pool threads are the others. Blocks are
- * handed out one by one; which worker runs which does not show in the results.
+ * The workers of a device: the thread that launches is the first, pool threads are the others.
+ * Blocks are handed out one by one; which worker runs which does not show in the results.
  *
- * A watchdog thread looks every WATCH_MS whether a worker has used more than the limit of processor time on one
- * block (processor time, so a loaded machine raises no alarm), and if so interrupts it.
+ * A watchdog thread looks every WATCH_MS whether a worker has used more than the limit of processor
+ * time on one block (processor time, so a loaded machine raises no alarm), and if so interrupts it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,9 +19,10 @@
 #define WATCH_MS      50
 #define BLOCK_LIMIT_S 60.0 /* the longest block of the project's cases takes about a second */
 
-/* --- block order ----------------------------------------------------------------------------------- */
+/* --- block order ------------------------------------------------------------------------------ */
 
-/* A keyed permutation of [0, n): mixes within the next power of two, again until the value is below n. */
+/* A keyed permutation of [0, n): mixes within the next power of two, again until the value is below
+   n. */
 static uint64_t permute(uint64_t i, uint64_t n, uint64_t key)
 {
     unsigned bits = 1;
@@ -53,7 +54,7 @@ static uint64_t block_at(const struct cpu_job *job, uint64_t i)
     return permute(i, job->nblocks, job->schedule.seed * 0xd1342543de82ef95u + 1);
 }
 
-/* --- a launch on one worker ------------------------------------------------------------------------ */
+/* --- a launch on one worker ------------------------------------------------------------------- */
 
 static void work(struct cpu_worker *w, struct cpu_job *job)
 {
@@ -84,7 +85,7 @@ static void work(struct cpu_worker *w, struct cpu_job *job)
     cpu_signal_stack_leave(&saved);
 }
 
-/* --- pool threads ---------------------------------------------------------------------------------- */
+/* --- pool threads ----------------------------------------------------------------------------- */
 
 struct pool_thread {
     struct cpu_device *dev;
@@ -119,7 +120,7 @@ static void *pool_main(void *arg)
     return NULL;
 }
 
-/* --- the watchdog ------------------------------------------------------------------------------------ */
+/* --- the watchdog ----------------------------------------------------------------------------- */
 
 struct watch {
     uint64_t progress;
@@ -178,7 +179,7 @@ static void *watchdog_main(void *arg)
     return NULL;
 }
 
-/* --- launches ---------------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static int add_worker(struct cpu_device *dev, unsigned i, struct err *err)
 {

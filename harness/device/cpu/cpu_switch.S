@@ -1,14 +1,15 @@
 /*
- * void cpu_switch(void **save, void *resume): pushes the callee-saved registers, stores the stack pointer in
- * *save and continues where `resume` was stored by an earlier call (or prepared by cpu_stack_prepare).
+ * void cpu_switch(void **save, void *resume): pushes the callee-saved registers, stores the stack
+ * pointer in *save and continues where `resume` was stored by an earlier call (or prepared by
+ * cpu_stack_prepare).
  *
- * cpu_switch_resume: the second half alone. A signal handler that gives a fiber up points the interrupted
- * context here, with the stack pointer that the worker's own context was saved under.
+ * cpu_switch_resume: the second half alone. A signal handler that gives a fiber up points the
+ * interrupted context here, with the stack pointer that the worker's own context was saved under.
  *
  * cpu_fiber_entry: the first thing a new fiber runs.
  *
- * The order of the saved registers is known to cpu_stack_prepare() in cpu_fiber.c: a return address above
- * CPU_SAVED_WORDS words that may be zero.
+ * The order of the saved registers is known to cpu_stack_prepare() in cpu_fiber.c: a return address
+ * above CPU_SAVED_WORDS words that may be zero.
  */
     .text
 

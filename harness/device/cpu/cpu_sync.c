@@ -1,9 +1,10 @@
 /*
  * Barriers and warp operations: called from kernel code, on a fiber.
  *
- * A lane deposits its operands and waits; the last lane of the mask to arrive computes every lane's result. Lanes
- * that have exited count as arrived (CUDA C++ Programming Guide, "Warp Shuffle Functions": the non-exited threads
- * named in the mask). What a lane reads from one outside the mask is undefined on the GPU; here it is a NaN.
+ * A lane deposits its operands and waits; the last lane of the mask to arrive computes every lane's
+ * result. Lanes that have exited count as arrived (CUDA C++ Programming Guide, "Warp Shuffle
+ * Functions": the non-exited threads named in the mask). What a lane reads from one outside the
+ * mask is undefined on the GPU; here it is a NaN.
  */
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 #define POISON 0xffffffdeffffffdeu /* NaNs as double, float, bf16 and fp16 */
 
-/* --- barriers ------------------------------------------------------------------------------------ */
+/* --- barriers --------------------------------------------------------------------------------- */
 
 static int barrier(int add, const char *where)
 {
@@ -54,7 +55,7 @@ int cpu_barrier_vote(enum cpu_vote op, int predicate, const char *where)
     return n;
 }
 
-/* --- warp operations ------------------------------------------------------------------------------- */
+/* --- warp operations -------------------------------------------------------------------------- */
 
 static struct cpu_fiber *lane_of(struct cpu_fiber *f, unsigned lane)
 {

@@ -1,6 +1,6 @@
 /*
- * A worker: one OS thread that runs blocks, one after another, each as up to 1,024 fibers. Private to the
- * CPU device.
+ * A worker: one OS thread that runs blocks, one after another, each as up to 1,024 fibers. Private
+ * to the CPU device.
  *
  *     cpu_fiber.c   stacks, the run queue, starting, finishing and abandoning fibers, one block
  *     cpu_sync.c    barriers and warp operations, called from kernel code
@@ -8,8 +8,8 @@
  *     cpu_fault.c   signals and the texts of faults
  *     cpu_pool.c    the workers of a device, launches, the watchdog
  *
- * All state of a block is thrown away when it fails, so a fault may strike between any two instructions of
- * a fiber: the worker's own context (main_sp) is intact then.
+ * All state of a block is thrown away when it fails, so a fault may strike between any two
+ * instructions of a fiber: the worker's own context (main_sp) is intact then.
  */
 #ifndef DEVICE_CPU_WORKER_H
 #define DEVICE_CPU_WORKER_H
@@ -28,8 +28,8 @@
 #define CPU_MAX_THREADS 1024
 #define CPU_STACK_BYTES (256 * 1024)
 #define CPU_GUARD_BYTES (64 * 1024) /* below each stack: larger than any one frame we expect */
-#define CPU_MAX_COPIES  256         /* outstanding cp.async a thread in late mode; the oldest lands early */
-#define CPU_CANARY      1024        /* bytes below the dynamic shared memory that are checked */
+#define CPU_MAX_COPIES  256 /* outstanding cp.async a thread in late mode; the oldest lands early */
+#define CPU_CANARY      1024 /* bytes below the dynamic shared memory that are checked */
 
 enum fiber_state { FIBER_NEW, FIBER_READY, FIBER_BARRIER, FIBER_WARP, FIBER_DONE };
 
@@ -63,14 +63,14 @@ struct cpu_warp_state {
     uint32_t alive, waiting;
 };
 
-/* What a worker could not finish. `text` is complete for faults that the runtime found; a signal only leaves
-   what follows, and cpu_fault_describe() makes the text afterwards. */
+/* What a worker could not finish. `text` is complete for faults that the runtime found; a signal
+   only leaves what follows, and cpu_fault_describe() makes the text afterwards. */
 struct cpu_fault {
     bool set;
     int signal; /* 0: text is set */
     int code;
     uintptr_t address, pc;
-    int access; /* 0 read, 1 write, -1 unknown */
+    int access;     /* 0 read, 1 write, -1 unknown */
     uint64_t block; /* linear index */
     uint16_t thread;
     char text[896];
@@ -113,7 +113,7 @@ struct cpu_worker {
     size_t window_bytes;
     unsigned char *static_shared;
     size_t static_bytes;
-    uint64_t static_owner; /* id of the module that the two above belong to; 0 none */
+    uint64_t static_owner;   /* id of the module that the two above belong to; 0 none */
     struct cpu_copy *copies; /* CPU_MAX_COPIES a thread, mapped on first use */
 
     struct cpu_fault fault;
@@ -146,8 +146,9 @@ extern const char cpu_switch_resume[], cpu_fiber_entry[];
 void cpu_fiber_main(void);
 
 /* cpu_sync.c */
-void cpu_settle(struct cpu_worker *w, struct cpu_fiber *f); /* f waits or is gone: what does that complete? */
-bool cpu_settle_idle(struct cpu_worker *w);                 /* nobody can run: does anything complete? */
+void cpu_settle(struct cpu_worker *w,
+                struct cpu_fiber *f);       /* f waits or is gone: what does that complete? */
+bool cpu_settle_idle(struct cpu_worker *w); /* nobody can run: does anything complete? */
 
 /* cpu_copy.c */
 int cpu_shared_prepare(struct cpu_worker *w, const struct cpu_job *job, struct err *err);

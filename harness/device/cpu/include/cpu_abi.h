@@ -1,9 +1,9 @@
 /*
- * The boundary between a CPU kernel module (a .so made by scripts/build-cpu-module from a .cu) and the
- * runtime inside the executable. C and C++. A change of layout or meaning raises CPU_ABI.
+ * The boundary between a CPU kernel module (a .so made by scripts/build-cpu-module from a .cu) and
+ * the runtime inside the executable. C and C++. A change of layout or meaning raises CPU_ABI.
  *
- * A CUDA thread is a fiber of an OS thread (a worker); the fibers of one worker never run at the same
- * time and never move to another, so `cpu_current` needs no lock.
+ * A CUDA thread is a fiber of an OS thread (a worker); the fibers of one worker never run at the
+ * same time and never move to another, so `cpu_current` needs no lock.
  */
 #ifndef DEVICE_CPU_ABI_H
 #define DEVICE_CPU_ABI_H
@@ -31,7 +31,7 @@ struct cpu_thread {
     const struct cpu_block *block;
 };
 
-/* --- what a module exports: one `const struct cpu_module_desc cpu_module` ------------------------- */
+/* --- what a module exports: one `const struct cpu_module_desc cpu_module` --------------------- */
 
 struct cpu_kernel_desc {
     const char *name;      /* as in the source */
@@ -60,7 +60,7 @@ struct cpu_module_desc {
     uint32_t one_worker;              /* static shared memory is plain static: sanitizer builds */
 };
 
-/* --- what the runtime offers to kernel code ------------------------------------------------------ */
+/* --- what the runtime offers to kernel code --------------------------------------------------- */
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,15 +95,16 @@ enum cpu_warp_op {
     CPU_WARP_TOGETHER,
 };
 
-/* One lane's part of a warp operation; returns when all lanes of `mask` that have not exited arrived. */
+/* One lane's part of a warp operation; returns when all lanes of `mask` that have not exited
+   arrived. */
 uint64_t cpu_warp(enum cpu_warp_op op, uint32_t mask, uint64_t value, int32_t arg, int32_t width,
                   const char *where);
 
 /* All 32 lanes meet, the last one runs compute(mine of each lane): mma, ldmatrix and the like. */
 void cpu_warp_together(void (*compute)(void *const mine[32]), void *mine, const char *where);
 
-/* cp.async: `bytes` of `total` are copied, the rest becomes zero. In late mode the copy happens at the
-   last wait that allows it. */
+/* cp.async: `bytes` of `total` are copied, the rest becomes zero. In late mode the copy happens at
+   the last wait that allows it. */
 void cpu_copy_async(void *shared, const void *global, uint32_t bytes, uint32_t total);
 void cpu_copy_commit(void);
 void cpu_copy_wait(uint32_t pending); /* all but the latest `pending` groups */

@@ -1,5 +1,5 @@
-/* A kernel's descriptor from the type of its function: kinds and sizes of the parameters, and a thunk
-   that calls it in the CUDA driver's form (an array of pointers to the arguments). */
+/* A kernel's descriptor from the type of its function: kinds and sizes of the parameters, and a
+   thunk that calls it in the CUDA driver's form (an array of pointers to the arguments). */
 #ifndef CPU_DESCRIBE_H
 #define CPU_DESCRIBE_H
 

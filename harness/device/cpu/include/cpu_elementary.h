@@ -1,7 +1,7 @@
 /*
- * Elementary functions in double with the same bits on every machine and compiler: libm picks its code
- * by processor, so none of it is used. Single-precision results (cpu_math.h) are these rounded once; each
- * is within 2^-36 of the exact value, relatively, before that rounding.
+ * Elementary functions in double with the same bits on every machine and compiler: libm picks its
+ * code by processor, so none of it is used. Single-precision results (cpu_math.h) are these rounded
+ * once; each is within 2^-36 of the exact value, relatively, before that rounding.
  */
 #ifndef CPU_ELEMENTARY_H
 #define CPU_ELEMENTARY_H
@@ -66,8 +66,9 @@ inline double double_of(uint64_t u)
 constexpr double log_2 = 0x1.62e42fefa39efp-1; /* ln 2 */
 constexpr double to_integer = 0x1.8p52;        /* adding it rounds to an integer in the low bits */
 
-/* e^r 2^(k/128) for |r| <= ln 2 / 256, k in the low bits of kd = k + to_integer: the Taylor polynomial
-   of degree 3 leaves r^4/24 < 2^-38. The caller keeps k/128 within the exponents of a double. */
+/* e^r 2^(k/128) for |r| <= ln 2 / 256, k in the low bits of kd = k + to_integer: the Taylor
+   polynomial of degree 3 leaves r^4/24 < 2^-38. The caller keeps k/128 within the exponents of a
+   double. */
 __attribute__((always_inline)) inline double exp_reduced(double r, double kd)
 {
     int64_t k = (int64_t)(bits64(kd) << 12) >> 12;
@@ -129,8 +130,8 @@ inline double log1p_double(double x)
     return log_double(1.0 + x);
 }
 
-/* erf by the series 2/sqrt(pi) e^(-x^2) sum 2^n x^(2n+1) / (2n+1)!!, all terms of one sign; 1 from 6 on
-   (erfc(6) < 2^-52). */
+/* erf by the series 2/sqrt(pi) e^(-x^2) sum 2^n x^(2n+1) / (2n+1)!!, all terms of one sign; 1 from
+   6 on (erfc(6) < 2^-52). */
 inline double erf_double(double x)
 {
     double a = x < 0 ? -x : x, term = a, sum = a;
@@ -153,8 +154,8 @@ inline double erfc_tail(double x)
     return exp_double(-x * x) / (f * 0x1.c5bf891b4ef6bp+0); /* sqrt(pi) */
 }
 
-/* sine (quadrant 0) or cosine (quadrant 1) of x. Reduction by pi/2 in three parts of 33 bits: exact enough
-   below 2^20; beyond, the remainder loses the bits that x has above it. */
+/* sine (quadrant 0) or cosine (quadrant 1) of x. Reduction by pi/2 in three parts of 33 bits: exact
+   enough below 2^20; beyond, the remainder loses the bits that x has above it. */
 inline double sine_double(double x, int quadrant)
 {
     double kd = x * 0x1.45f306dc9c883p-1 + to_integer, k = kd - to_integer; /* 2 / pi */

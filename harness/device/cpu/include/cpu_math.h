@@ -1,8 +1,9 @@
 /*
- * The math functions of CUDA C++ that kernels use. Each single-precision function is evaluated in double
- * by cpu_elementary.h and rounded once, so it is within 0.5001 ulp and has the same bits everywhere; the fast
- * forms (__expf and so on) are the accurate ones. The C library's float functions of the same names are
- * replaced inside the module, so std::exp(float) comes here too. Its double functions are not.
+ * The math functions of CUDA C++ that kernels use. Each single-precision function is evaluated in
+ * double by cpu_elementary.h and rounded once, so it is within 0.5001 ulp and has the same bits
+ * everywhere; the fast forms (__expf and so on) are the accurate ones. The C library's float
+ * functions of the same names are replaced inside the module, so std::exp(float) comes here too.
+ * Its double functions are not.
  */
 #ifndef CPU_MATH_H
 #define CPU_MATH_H
@@ -16,7 +17,8 @@
 
 #include "cpu_elementary.h"
 
-/* Definitions under the C library's names: the module keeps them local, so they win over libm at link. */
+/* Definitions under the C library's names: the module keeps them local, so they win over libm at
+   link. */
 #define CPU_LIBM extern "C" inline __attribute__((always_inline, used))
 #define CPU_INLINE static inline __attribute__((always_inline))
 
@@ -32,7 +34,8 @@ __attribute__((noinline, cold)) inline float exp_edge(float x, float overflow)
     return x > overflow ? infinity : 0.0f;
 }
 
-/* `rounded once` below the normal range too: the double is exact enough and converts to a subnormal. */
+/* `rounded once` below the normal range too: the double is exact enough and converts to a
+   subnormal. */
 CPU_INLINE float exp_single(float x)
 {
     if (__builtin_expect(!(std::fabs(x) < 104.0f), 0))

@@ -1,10 +1,11 @@
 /*
- * The 16-bit floating-point formats: conversions, and the operators and intrinsics that bf16 and fp16
- * have in common (cuda_bf16.h, cuda_fp16.h add the types and what each has alone).
+ * The 16-bit floating-point formats: conversions, and the operators and intrinsics that bf16 and
+ * fp16 have in common (cuda_bf16.h, cuda_fp16.h add the types and what each has alone).
  *
- * A sum, product, quotient or root of two such values computed in float and rounded to 16 bits equals the
- * exact result rounded once: 24 >= 2 p + 2 for p = 8 and 11 (S. Figueroa, "When is double rounding
- * innocuous?", SIGNUM 1995). The fused multiply-add is not among these and goes through round to odd.
+ * A sum, product, quotient or root of two such values computed in float and rounded to 16 bits
+ * equals the exact result rounded once: 24 >= 2 p + 2 for p = 8 and 11 (S. Figueroa, "When is
+ * double rounding innocuous?", SIGNUM 1995). The fused multiply-add is not among these and goes
+ * through round to odd.
  */
 #ifndef CPU_NARROW_H
 #define CPU_NARROW_H
@@ -64,7 +65,8 @@ inline float half_to_float(uint16_t h)
     return __uint_as_float(sign | ((a << 13) + 0x38000000u));
 }
 
-/* A double as the float that rounds to the same 16-bit value: inexact results get an odd last bit. */
+/* A double as the float that rounds to the same 16-bit value: inexact results get an odd last
+   bit. */
 inline float odd_float(double x, bool inexact)
 {
     float f = (float)x;
@@ -77,7 +79,8 @@ inline float odd_float(double x, bool inexact)
     return __uint_as_float(__float_as_uint(f) | 1u);
 }
 
-/* a*b + c exactly enough that rounding it to 16 bits rounds once. The product is exact in double. */
+/* a*b + c exactly enough that rounding it to 16 bits rounds once. The product is exact in
+   double. */
 inline float fma_for_narrow(float a, float b, float c)
 {
     double p = (double)a * (double)b, s = p + (double)c, t = s - p;

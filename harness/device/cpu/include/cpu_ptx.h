@@ -1,7 +1,7 @@
 /*
- * Inline PTX: one function per instruction that the CPU device knows, called with the operands in the
- * order of the PTX text (scripts/cuda-prepass.c writes the calls). An instruction that is not here is a
- * compile error that names it. Semantics: PTX ISA, by the instruction's own section.
+ * Inline PTX: one function per instruction that the CPU device knows, called with the operands in
+ * the order of the PTX text (scripts/cuda-prepass.c writes the calls). An instruction that is not
+ * here is a compile error that names it. Semantics: PTX ISA, by the instruction's own section.
  */
 #ifndef CPU_PTX_H
 #define CPU_PTX_H
@@ -13,6 +13,7 @@
 
 #include "cpu_math.h"
 #include "cpu_narrow.h"
+#include "cpu_thread.h"
 #include "cpu_warp.h"
 
 namespace ptx
@@ -32,17 +33,14 @@ inline uint32_t offset(uint32_t a, int64_t bytes) { return a + (uint32_t)bytes; 
 inline uint32_t offset(int32_t a, int64_t bytes) { return (uint32_t)a + (uint32_t)bytes; }
 inline float float_bits(uint32_t u) { return __uint_as_float(u); }
 
-inline uint32_t special_laneid() { return cpu::word<offsetof(struct cpu_thread, lane)>(cpu::self()); }
-inline uint32_t special_tid_x() { return threadIdx.x; }
-inline uint32_t special_tid_y() { return threadIdx.y; }
-inline uint32_t special_tid_z() { return threadIdx.z; }
-inline uint32_t special_ctaid_x() { return blockIdx.x; }
-inline uint32_t special_ctaid_y() { return blockIdx.y; }
-inline uint32_t special_ctaid_z() { return blockIdx.z; }
-inline uint32_t special_ntid_x() { return blockDim.x; }
-inline uint32_t special_nctaid_x() { return gridDim.x; }
+   inline uint32_t special_laneid() { return cpu::word<offsetof(struct cpu_thread,
+   lane)>(cpu::self()); } inline uint32_t special_tid_x() { return threadIdx.x; } inline uint32_t
+   special_tid_y() { return threadIdx.y; } inline uint32_t special_tid_z() { return threadIdx.z; }
+   inline uint32_t special_ctaid_x() { return blockIdx.x; } inline uint32_t special_ctaid_y() {
+   return blockIdx.y; } inline uint32_t special_ctaid_z() { return blockIdx.z; } inline uint32_t
+   special_ntid_x() { return blockDim.x; } inline uint32_t special_nctaid_x() { return gridDim.x; }
 
-/* --- moves, conversions, scalar arithmetic ------------------------------------------------------ */
+/* --- moves, conversions, scalar arithmetic ---------------------------------------------------- */
 
 template <class To, class From> inline void copy_bits(To &to, From from)
 {
@@ -108,7 +106,7 @@ template <class D> inline void cvt_rna_tf32_f32(D &d, float a)
     copy_bits(d, finite ? (u + 0x1000u) & 0xffffe000u : u);
 }
 
-/* --- fences, barriers --------------------------------------------------------------------------- */
+/* --- fences, barriers ------------------------------------------------------------------------- */
 
 inline void membar_gl() { __threadfence(); }
 inline void membar_cta() { __threadfence_block(); }

@@ -1,5 +1,5 @@
-/* CUDA's built-in vector types, with their sizes and alignments (Programming Guide, "Built-in Vector
-   Types"), and dim3. */
+/* CUDA's built-in vector types, with their sizes and alignments (Programming Guide, "Built-in
+   Vector Types"), and dim3. */
 #ifndef CPU_VECTORS_H
 #define CPU_VECTORS_H
 

@@ -1,6 +1,6 @@
 /*
- * The CPU device's cuda_bf16.h: bfloat16 and pairs of it, without the toolkit. Operators and the intrinsics that both
- * 16-bit formats share are in cpu_narrow.h.
+ * The CPU device's cuda_bf16.h: bfloat16 and pairs of it, without the toolkit. Operators and the
+ * intrinsics that both 16-bit formats share are in cpu_narrow.h.
  */
 #ifndef CUDA_BF16_H
 #define CUDA_BF16_H
@@ -74,20 +74,22 @@ static inline unsigned __bfloat162uint_rn(__nv_bfloat16 h) { return __float2uint
 static inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 h) { return h.__x; }
 static inline short __bfloat16_as_short(__nv_bfloat16 h) { return (short)h.__x; }
 static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short u) { return cpu::bf16_of_bits(u); }
-static inline __nv_bfloat16 __short_as_bfloat16(short s) { return cpu::bf16_of_bits((unsigned short)s); }
+       static inline __nv_bfloat16 __short_as_bfloat16(short s) { return cpu::bf16_of_bits((unsigned
+       short)s); }
 
 static inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
 static inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
 static inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
-static inline __nv_bfloat162 __float2bfloat162_rn(float f) { return {__nv_bfloat16(f), __nv_bfloat16(f)}; }
-static inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) { return {__nv_bfloat16(a), __nv_bfloat16(b)}; }
-static inline __nv_bfloat162 __float22bfloat162_rn(float2 a) { return {__nv_bfloat16(a.x), __nv_bfloat16(a.y)}; }
-static inline float2 __bfloat1622float2(__nv_bfloat162 a) { return {(float)a.x, (float)a.y}; }
-static inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 a) { return a.x; }
-static inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 a) { return a.y; }
-static inline __nv_bfloat162 __low2bfloat162(__nv_bfloat162 a) { return {a.x, a.x}; }
-static inline __nv_bfloat162 __high2bfloat162(__nv_bfloat162 a) { return {a.y, a.y}; }
-static inline __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
-static inline __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
+       static inline __nv_bfloat162 __float2bfloat162_rn(float f) { return {__nv_bfloat16(f),
+       __nv_bfloat16(f)}; } static inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
+       return {__nv_bfloat16(a), __nv_bfloat16(b)}; } static inline __nv_bfloat162
+       __float22bfloat162_rn(float2 a) { return {__nv_bfloat16(a.x), __nv_bfloat16(a.y)}; } static
+       inline float2 __bfloat1622float2(__nv_bfloat162 a) { return {(float)a.x, (float)a.y}; }
+       static inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 a) { return a.x; } static inline
+       __nv_bfloat16 __high2bfloat16(__nv_bfloat162 a) { return a.y; } static inline __nv_bfloat162
+       __low2bfloat162(__nv_bfloat162 a) { return {a.x, a.x}; } static inline __nv_bfloat162
+       __high2bfloat162(__nv_bfloat162 a) { return {a.y, a.y}; } static inline __nv_bfloat162
+       __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; } static inline
+       __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The CPU device's cuda_fp16.h: IEEE binary16 and pairs of it, without the toolkit. Operators and the intrinsics that both
- * 16-bit formats share are in cpu_narrow.h.
+ * The CPU device's cuda_fp16.h: IEEE binary16 and pairs of it, without the toolkit. Operators and
+ * the intrinsics that both 16-bit formats share are in cpu_narrow.h.
  */
 #ifndef CUDA_FP16_H
 #define CUDA_FP16_H

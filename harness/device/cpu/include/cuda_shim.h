@@ -1,6 +1,7 @@
 /*
  * Force-included before a .cu that g++ compiles for the CPU device: what nvcc predefines. The
- * keywords __global__, __shared__, __launch_bounds__ and inline PTX are left to scripts/cuda-prepass.c.
+ * keywords __global__, __shared__, __launch_bounds__ and inline PTX are left to
+ * scripts/cuda-prepass.c.
  *
  * `__restrict__` is defined away: across a barrier other threads of the block write what this one
  * points at, and a compiler that trusts restrict may keep a load over the call.
@@ -54,88 +55,12 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 
-#include "cpu_vectors.h"
-
-namespace cpu
-{
-/* The running thread. Constant while a kernel function runs, so the compiler may keep it: an asm
-   without inputs is as pure as it gets, and unlike a plain read of a thread-local it survives calls. */
-__attribute__((always_inline)) inline const struct cpu_thread *self()
-{
-    const struct cpu_thread *t;
-#if defined(__x86_64__)
-    asm("movq cpu_current@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(t));
-#elif defined(__aarch64__)
-    uint64_t offset;
-    asm("mrs %0, tpidr_el0\n\t"
-        "adrp %1, :gottprel:cpu_current\n\t"
-        "ldr %1, [%1, #:gottprel_lo12:cpu_current]\n\t"
-        "ldr %0, [%0, %1]"
-        : "=&r"(t), "=&r"(offset));
-#else
-#error "the CPU device knows x86-64 and aarch64"
-#endif
-    return t;
-}
-
-/* A field of the thread or block, equally constant: hidden from alias analysis in an asm. */
-template <int Offset> __attribute__((always_inline)) inline uint32_t word(const void *base)
-{
-    uint32_t v;
-#if defined(__x86_64__)
-    asm("movl %c2(%1), %0" : "=r"(v) : "r"(base), "i"(Offset));
-#else
-    asm("ldr %w0, [%1, %2]" : "=r"(v) : "r"(base), "i"(Offset));
-#endif
-    return v;
-}
-
-template <int Offset> __attribute__((always_inline)) inline void *pointer(const void *base)
-{
-    void *v;
-#if defined(__x86_64__)
-    asm("movq %c2(%1), %0" : "=r"(v) : "r"(base), "i"(Offset));
-#else
-    asm("ldr %0, [%1, %2]" : "=r"(v) : "r"(base), "i"(Offset));
-#endif
-    return v;
-}
-
-__attribute__((always_inline)) inline const void *block()
-{
-    return pointer<offsetof(struct cpu_thread, block)>(self());
-}
-
-__attribute__((always_inline)) inline void *dynamic_shared()
-{
-    return pointer<offsetof(struct cpu_block, shared)>(block());
-}
-
-__attribute__((always_inline)) inline uint3 thread_index()
-{
-    const void *t = self();
-    return {word<0>(t), word<4>(t), word<8>(t)};
-}
-
-template <int Offset> __attribute__((always_inline)) inline uint3 block_words()
-{
-    const void *b = block();
-    return {word<Offset>(b), word<Offset + 4>(b), word<Offset + 8>(b)};
-}
-} // namespace cpu
-
-#define threadIdx (cpu::thread_index())
-#define blockIdx  (cpu::block_words<offsetof(struct cpu_block, index)>())
-#define blockDim  (dim3(cpu::block_words<offsetof(struct cpu_block, dim)>()))
-#define gridDim   (dim3(cpu::block_words<offsetof(struct cpu_block, grid)>()))
-#define warpSize  32
-
 #include "cpu_atomics.h"
-#include "cpu_math.h"
-#include "cpu_warp.h"
-
-#include "cpu_ptx.h"
-
 #include "cpu_describe.h"
+#include "cpu_math.h"
+#include "cpu_ptx.h"
+#include "cpu_thread.h"
+#include "cpu_vectors.h"
+#include "cpu_warp.h"
 
 #endif

@@ -1,0 +1,279 @@
+/*
+ * A kernel set. The file named like the wanted module is looked into first and, when it has the
+ * entry, is the only one loaded; otherwise all files are, for the entry may be anywhere and must be
+ * there only once.
+ */
+#include "device/kernel_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "device/kernel_build.h"
+
+struct set_file {
+    char *name;            /* "gemm.cu" */
+    size_t stem;           /* length of "gemm" */
+    struct module *module; /* NULL until it is loaded */
+};
+
+struct kernel_set {
+    struct device *device;
+    char *dir;
+    struct set_file *file;
+    size_t nfiles, cap;
+    double load_s;
+};
+
+/* --- which files ------------------------------------------------------------------------------ */
+
+static const char *suffix_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot != name ? dot : "";
+}
+
+static bool is_source(const char *name)
+{
+    return !strcmp(suffix_of(name), ".cu");
+}
+
+static bool wanted(enum device_kind kind, const char *name)
+{
+    static const char *const cpu[] = {".cu", ".so", NULL};
+    static const char *const cuda[] = {".cu", ".cubin", ".fatbin", ".ptx", NULL};
+
+    for (const char *const *s = kind == DEVICE_CPU ? cpu : cuda; *s; s++)
+        if (!strcmp(suffix_of(name), *s))
+            return true;
+    return false;
+}
+
+static void file_path(const struct kernel_set *set, const char *name, struct text *out)
+{
+    text_init(out);
+    text_addf(out, "%s/%s", set->dir, name);
+}
+
+static bool newer(const struct kernel_set *set, const char *a, const char *b)
+{
+    struct stat sa, sb;
+    struct text pa, pb;
+    bool known;
+
+    file_path(set, a, &pa);
+    file_path(set, b, &pb);
+    known = stat(pa.data, &sa) == 0 && stat(pb.data, &sb) == 0;
+    text_release(&pa);
+    text_release(&pb);
+    if (!known)
+        return false;
+    return sa.st_mtim.tv_sec != sb.st_mtim.tv_sec ? sa.st_mtim.tv_sec > sb.st_mtim.tv_sec
+                                                  : sa.st_mtim.tv_nsec > sb.st_mtim.tv_nsec;
+}
+
+/* Of a source and a module built from it, side by side, the module counts unless the source is
+   newer. Two built forms of one stem stay two files, whose entries then are there twice: an error
+   that names both. */
+static struct set_file *rival_of(struct kernel_set *set, const char *name, size_t stem)
+{
+    for (size_t i = 0; i < set->nfiles; i++) {
+        struct set_file *f = &set->file[i];
+
+        if (f->stem == stem && !strncmp(f->name, name, stem) &&
+            is_source(f->name) != is_source(name))
+            return f;
+    }
+    return NULL;
+}
+
+static int add_file(const char *name, void *ctx, struct err *err)
+{
+    struct kernel_set *set = ctx;
+    size_t stem = (size_t)(suffix_of(name) - name);
+    struct set_file *rival;
+
+    (void)err;
+    if (!wanted(device_info(set->device)->kind, name))
+        return 0;
+    rival = rival_of(set, name, stem);
+    if (rival) {
+        const char *source = is_source(name) ? name : rival->name;
+        const char *built = is_source(name) ? rival->name : name;
+
+        if (newer(set, source, built) == is_source(name)) {
+            free(rival->name);
+            rival->name = xstrdup(name);
+        }
+        return 0;
+    }
+    if (set->nfiles == set->cap) {
+        set->cap = set->cap ? 2 * set->cap : 16;
+        set->file = xrealloc(set->file, set->cap, sizeof *set->file);
+    }
+    set->file[set->nfiles++] = (struct set_file){xstrdup(name), stem, NULL};
+    return 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* `kernels/cpu` or `kernels/cuda` beside the binary, or, for the tests' binaries, one folder up. */
+static int own_dir(enum device_kind kind, struct text *out, struct err *err)
+{
+    static const char *const up[] = {"", "/.."};
+    const char *leaf = kind == DEVICE_CPU ? "cpu" : "cuda";
+    struct text home;
+    int rc = 0;
+
+    text_init(&home);
+    if (kernel_build_home(&home, err) < 0)
+        rc = -1;
+    for (size_t i = 0; !rc && i < sizeof up / sizeof *up; i++) {
+        text_clear(out);
+        text_addf(out, "%s%s/kernels/%s", home.data, up[i], leaf);
+        if (file_exists(out->data))
+            goto done;
+    }
+    if (!rc)
+        rc = err_set(err, ERR_MISSING,
+                     "no kernels/%s beside %s: run make%s, or give a folder with --kernels", leaf,
+                     home.data, kind == DEVICE_CUDA ? " on a machine with nvcc" : "");
+done:
+    text_release(&home);
+    return rc;
+}
+
+int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out, struct err *err)
+{
+    bool cpu = device_info(dev)->kind == DEVICE_CPU;
+    struct kernel_set *set = xcalloc(1, sizeof *set);
+    struct text own;
+    int rc = 0;
+
+    text_init(&own);
+    set->device = dev;
+    if (!dir)
+        rc = own_dir(device_info(dev)->kind, &own, err);
+    if (!rc) {
+        set->dir = xstrdup(dir ? dir : own.data);
+        rc = dir_each(set->dir, add_file, set, err);
+    }
+    if (!rc && !set->nfiles)
+        rc = err_set(err, ERR_INPUT, "%s: no kernel file for device %s: it takes %s", set->dir,
+                     device_info(dev)->spec, cpu ? ".cu and .so" : ".cu, .cubin, .fatbin and .ptx");
+    text_release(&own);
+    if (rc < 0) {
+        kernel_set_close(set);
+        return -1;
+    }
+    *out = set;
+    return 0;
+}
+
+void kernel_set_close(struct kernel_set *set)
+{
+    if (!set)
+        return;
+    for (size_t i = 0; i < set->nfiles; i++) {
+        module_unload(set->file[i].module);
+        free(set->file[i].name);
+    }
+    free(set->file);
+    free(set->dir);
+    free(set);
+}
+
+double kernel_set_load_seconds(const struct kernel_set *set)
+{
+    return set->load_s;
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Compiles (not counted as loading) and loads. */
+static int load(struct kernel_set *set, struct set_file *f, struct err *err)
+{
+    struct text path, built;
+    double begin;
+    int rc = 0;
+
+    if (f->module)
+        return 0;
+    text_init(&built);
+    file_path(set, f->name, &path);
+    if (is_source(f->name))
+        rc = kernel_build(device_info(set->device)->kind, path.data, &built, err);
+    begin = now_s();
+    if (!rc)
+        rc = module_load(set->device, built.len ? built.data : path.data, &f->module, err);
+    set->load_s += now_s() - begin;
+    text_release(&path);
+    text_release(&built);
+    return rc;
+}
+
+static bool exports(struct set_file *f, const char *entry)
+{
+    for (const char *const *e = module_entries(f->module); *e; e++)
+        if (!strcmp(*e, entry))
+            return true;
+    return false;
+}
+
+/* The first file with the module's own name. */
+static struct set_file *named(struct kernel_set *set, const char *module)
+{
+    for (size_t i = 0; i < set->nfiles; i++)
+        if (strlen(module) == set->file[i].stem &&
+            !strncmp(set->file[i].name, module, set->file[i].stem))
+            return &set->file[i];
+    return NULL;
+}
+
+static int find_anywhere(struct kernel_set *set, const char *module, const char *entry,
+                         struct set_file **out, struct err *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < set->nfiles; i++) {
+        struct set_file *f = &set->file[i];
+
+        if (load(set, f, err) < 0)
+            return -1;
+        if (!exports(f, entry))
+            continue;
+        if (*out)
+            return err_set(err, ERR_INPUT,
+                           "%s: kernel %s is in both %s and %s, and neither is named %s", set->dir,
+                           entry, (*out)->name, f->name, module);
+        *out = f;
+    }
+    if (*out)
+        return 0;
+    return err_set(err, ERR_MISSING, "kernel %s (module %s) is in no file of %s", entry, module,
+                   set->dir);
+}
+
+int kernel_set_find(struct kernel_set *set, const char *module, const char *entry,
+                    struct kernel **out, struct err *err)
+{
+    struct set_file *f = named(set, module);
+
+    if (f && load(set, f, err) < 0)
+        return -1;
+    if ((!f || !exports(f, entry)) && find_anywhere(set, module, entry, &f, err) < 0)
+        return -1;
+    return module_kernel(f->module, entry, out, err);
+}
