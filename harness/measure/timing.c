@@ -209,6 +209,7 @@ static int warm_up(struct timing_rig *rig, struct timing *t, struct err *err)
     t->estimate_us = t->first_launch_us;
     if (emulated(rig)) /* nothing to warm but the pages just touched */
         return 0;
+    t->estimate_us = INF64;
     for (int i = 0; i < WARM_UP_RUNS; i++) {
         double us;
 
@@ -218,6 +219,8 @@ static int warm_up(struct timing_rig *rig, struct timing *t, struct err *err)
         if (us > 0 && us < t->estimate_us)
             t->estimate_us = us;
     }
+    if (!(t->estimate_us < INF64)) /* no window was longer than an empty one */
+        t->estimate_us = fmax(rig->launch_overhead_us, 0.1);
     return 0;
 }
 
