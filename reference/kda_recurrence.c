@@ -9,9 +9,6 @@
 
 #include "reference/detmath.h"
 
-/* A decay in the kernel: exp's error, then the product with the state. */
-#define DECAY_ERROR ((1.0 + KDA_EXP_ERROR) * (1.0 + U_FP32) - 1.0)
-
 /* The reference's own roundings obey the same recurrence at u = 2^-53, 2^-29 of fp32's; doubled. */
 #define OWN_SHARE 0x1p-28
 
@@ -107,6 +104,9 @@ struct token {
     double contraction;            /* L */
     double query_error, key_error; /* 2-norm of the used scaled query's and key's difference */
     const double *value_error;     /* [D], or NULL */
+    double beta_error;
+    double exp_error;   /* a decay's relative error: exp's and the gate's own */
+    double decay_error; /* the same, and the rounding of its product with the state */
 };
 
 static double contraction(double beta, double key_square)
@@ -137,6 +137,11 @@ static void token_open(struct token *t, const struct kda_tokens *all, size_t i)
     t->query_error = all->query_error ? fabs(all->scale) * all->query_error[i] : 0.0;
     t->key_error = all->key_error ? all->key_error[i] : 0.0;
     t->value_error = all->value_error ? all->value_error + i * d : NULL;
+    t->beta_error = all->beta_error ? all->beta_error[i] : 0.0;
+    t->exp_error = KDA_EXP_ERROR;
+    if (all->gate_error)
+        t->exp_error = (1.0 + KDA_EXP_ERROR) * (1.0 + det_expm1(all->gate_error[i])) - 1.0;
+    t->decay_error = (1.0 + t->exp_error) * (1.0 + U_FP32) - 1.0;
     t->key_norm = sqrt(key_square);
     t->query_norm = sqrt(query_square);
     t->decayed_key = sqrt(decayed_square);
@@ -220,16 +225,18 @@ static void column_delta(const struct token *t, size_t j, struct column *c)
     double sum = gamma_n(d, U_FP32) * (c->reach + other_key) + other_key + d * TINY_FP32;
     double carried = t->key_norm * c->worst1;
     double miss = fabs(t->value[j] - t->dot[j]) + value + carried + sum;
+    double other_beta = t->beta_error * miss, used_beta = beta + t->beta_error;
 
-    c->delta_worst = beta * (sum + value + gamma_n(2.0, U_FP32) * miss) + 4.0 * TINY_FP32;
+    c->delta_worst = beta * (sum + value) + other_beta + 4.0 * TINY_FP32;
+    c->delta_worst += gamma_n(2.0, U_FP32) * used_beta * miss;
     c->delta_spread =
-        beta * sqrt(d * square(U_FP32 * (c->reach + other_key)) + 2.0 * square(U_FP32 * miss));
-    c->delta_fixed = beta * (other_key + value);
+        used_beta * sqrt(d * square(U_FP32 * (c->reach + other_key)) + 2.0 * square(U_FP32 * miss));
+    c->delta_fixed = beta * (other_key + value) + other_beta;
     c->delta_size = fabs(t->delta[j]) + beta * carried + c->delta_worst;
 }
 
 /*
- * One column's radii from those before the token. S' = S decay rounds by DECAY_ERROR of |S'|; the map
+ * One column's radii from those before the token. S' = S decay rounds by decay_error of |S'|; the map
  * I - beta k k^T carries the sum with L; delta's own error and the update's two roundings (of k delta and of
  * the sum) come on top.
  */
@@ -240,9 +247,9 @@ static void column_step(const struct token *t, const struct kda_state *s, size_t
     double key = t->key_norm, l = t->contraction;
 
     c->floor = FTZ_FP32 * (s->norm[j] + e) + 4.0 * t->root * TINY_FP32;
-    c->worst1 = t->max_decay * e + DECAY_ERROR * size + c->floor;
+    c->worst1 = t->max_decay * e + t->decay_error * size + c->floor;
     double spread1 = sqrt(square(t->max_decay * s->spread[j]) + square(U_FP32 * size));
-    double fixed1 = t->max_decay * s->fixed[j] + KDA_EXP_ERROR * size + c->floor;
+    double fixed1 = t->max_decay * s->fixed[j] + t->exp_error * size + c->floor;
     c->reach = t->dot_abs[j] + key * c->worst1;
     column_delta(t, j, c);
 
@@ -297,13 +304,13 @@ static void column_cells(const struct token *t, struct kda_state *s, size_t j,
         double cross = pull * (t->dot_abs[j] + t->decayed_key * e);
         double added = (key + t->key_error) * c->delta_size;
         double moved = t->key_error * c->delta_size;
-        double worst =
-            row * e + DECAY_ERROR * (own + cross) + key * c->delta_worst + moved + U_FP32 * added;
+        double worst = row * e + t->decay_error * (own + cross) + key * c->delta_worst + moved +
+                       U_FP32 * added;
         worst = (worst + U_FP32 * fabs(value) + 2.0 * c->floor) / (1.0 - U_FP32);
         double spread = sqrt(square(row * s->spread[j]) + square(U_FP32 * own) +
                              square(U_FP32 * cross) + square(key * c->delta_spread) +
                              square(U_FP32 * added) + square(U_FP32 * (fabs(value) + worst)));
-        double fixed = row * s->fixed[j] + KDA_EXP_ERROR * (own + cross) + key * c->delta_fixed +
+        double fixed = row * s->fixed[j] + t->exp_error * (own + cross) + key * c->delta_fixed +
                        moved + 2.0 * c->floor;
         s->cell.worst[at] = least(c->worst, worst);
         s->cell.spread[at] = least(c->spread, spread);

@@ -45,6 +45,8 @@ struct kda_tokens {
        systematic: added linearly. */
     const double *query_error, *key_error; /* [count]: 2-norm of the difference */
     const double *value_error;             /* [count][D]: per element */
+    const double *gate_error;              /* [count]: the largest of any channel */
+    const double *beta_error;              /* [count] */
 };
 
 /* Numbers with their radii, as parallel arrays: struct bounded for loops. */

@@ -1,0 +1,74 @@
+/* One KDA layer for one row: every projection, the convolution, one token of the recurrence, the norms. */
+#include "kernels/ops/kda_layer_common.h"
+#include "problem/operator.h"
+#include "reference/kda_recurrence.h"
+
+static const struct param params[] = {
+    {.key = "hidden", .fallback = 256, .min = 8, .max = 65536},
+    {.key = "H", .fallback = 2, .min = 1, .max = 1024},
+    {.key = "gate", .max = 1, .choices = layer_gates},
+    {.key = "lower", .max = 2, .choices = kda_lowers},
+    {.key = "state", .max = 1, .choices = kda_states},
+    {.key = NULL},
+};
+
+static int shape(struct problem *p, struct err *err)
+{
+    struct layer_sizes n = layer_sizes_of(p, NULL, false);
+
+    if (layer_add_inputs(p, &n, err) < 0)
+        return -1;
+    return layer_add_stages(p, &n, TWIN_NONE, err);
+}
+
+/* All is left to stages(). */
+static int reference(const struct problem *p, const struct reference_env *env, struct golden *g,
+                     struct err *err)
+{
+    (void)p;
+    (void)env;
+    (void)g;
+    (void)err;
+    return 0;
+}
+
+static int launch(const struct operator_run *run, struct err *err)
+{
+    struct layer_sizes n = layer_sizes_of(run->problem, NULL, false);
+    struct layer_run l = layer_run_of(run, &n, TWIN_NONE);
+
+    if (layer_project(&l, 0, 1, err) < 0 || layer_decode_rows(&l, 0, 1, err) < 0)
+        return -1;
+    return layer_finish(&l, 0, 1, err);
+}
+
+static int stages(const struct outcome *out, const struct reference_env *env, struct golden *g,
+                  struct err *err)
+{
+    struct layer_sizes n = layer_sizes_of(out->problem, NULL, false);
+
+    (void)err;
+    layer_expect(out, env, g, &n, TWIN_NONE);
+    return 0;
+}
+
+static void cost(const struct problem *p, struct cost *cost)
+{
+    struct layer_sizes n = layer_sizes_of(p, NULL, false);
+
+    layer_cost(p, &n, cost);
+}
+
+const struct operator operator_kda_decode_layer = {
+    .name = "kda_decode_layer",
+    .summary = "a whole KDA layer, decode of one row",
+    .entries = kda_entries,
+    .params = params,
+    .contract = LAYER_CONTRACT,
+    .reference_version = 1,
+    .shape = shape,
+    .reference = reference,
+    .launch = launch,
+    .stages = stages,
+    .cost = cost,
+};
