@@ -10,10 +10,10 @@ void roofs_init(struct roofs *r)
     *r = (struct roofs){NAN64, NAN64, NAN64, NAN64, NAN64, NAN64, NAN64};
 }
 
-/* work / rate, 0 for no work whatever the rate. */
+/* work / rate, 0 for no work whatever the rate; NaN for either is NaN. */
 static double time_of(double work, double rate)
 {
-    return work > 0 ? work / rate : 0;
+    return work == 0 ? 0 : work / rate;
 }
 
 /* NaN when any of the three is: a roof that lacks one was not measured. */
