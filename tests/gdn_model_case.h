@@ -1,6 +1,6 @@
 /*
- * Random operands of one gated-delta-rule head, in floats as a kernel reads them and in doubles as the
- * reference does. Static functions: each test program has its own copy.
+ * Random operands of one gated-delta-rule head, in floats as a kernel reads them and in doubles
+ * as the reference does. Static functions: each test program has its own copy.
  */
 #ifndef TESTS_GDN_MODEL_CASE_H
 #define TESTS_GDN_MODEL_CASE_H
