@@ -70,7 +70,7 @@ static void fill(enum input kind, float *a, float *b, size_t n)
     }
 }
 
-/* --- reductions ----------------------------------------------------------------------------- */
+/* --- reductions -------------------------------------------------------------------------- */
 
 struct plan {
     int fused;  /* multiply-add with one rounding */
@@ -150,7 +150,7 @@ static struct bounded expected(const float *a, const float *b, size_t n)
     return dot_of_exact(x, 1, y, 1, n, (double)n, format_fp32);
 }
 
-/* --- tests ---------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------- */
 
 static void test_any_order_stays_within(void **state)
 {
