@@ -1,11 +1,13 @@
 /*
  * The causal depthwise convolution of a KDA block and its rolling window.
  *
- *     window = [state[1..d_conv-1], x];  acc = bias + sum_i window[i] w[i];  y = silu(acc);  state = window
+ *     window = [state[1..d_conv-1], x];  acc = bias + sum_i window[i] w[i]
+ *     y = silu(acc);  state = window
  *
- * Declared computation: fp32, d_conv products and as many additions in any order, fused or not, then silu
- * (reference/kda_pointwise.h). The state is moved, not computed: bit for bit the last d_conv inputs.
- * y is given before its rounding to bf16; the l2norm form normalises these unrounded values.
+ * Declared computation: fp32, d_conv products and as many additions in any order, fused or not,
+ * then silu (reference/kda_pointwise.h). The state is moved, not computed: bit for bit the last
+ * d_conv inputs. y is given before its rounding to bf16; the l2norm form normalises these
+ * unrounded values.
  */
 #ifndef REFERENCE_CAUSAL_CONV1D_H
 #define REFERENCE_CAUSAL_CONV1D_H

@@ -41,7 +41,7 @@ int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
 
 struct columns {
     const float *a, *b;
-    dense_element *element;
+    struct bounded (*element)(const float *a, const float *b, size_t k);
     struct expectation *out;
     size_t m, k, stride;
     double lambda;
@@ -57,7 +57,8 @@ static void expect_column(size_t n, void *ctx)
                        c->element(c->a + m * c->k, c->b + n * c->k, c->k), c->lambda);
 }
 
-void dense_expect(const struct problem *p, const struct reference_env *env, dense_element *element,
+void dense_expect(const struct problem *p, const struct reference_env *env,
+                  struct bounded (*element)(const float *a, const float *b, size_t k),
                   struct golden *g, int out, uint32_t m, size_t stride)
 {
     uint32_t n = case_u32(&p->tc, "N"), k = case_u32(&p->tc, "K");

@@ -21,11 +21,10 @@ extern const char *const dense_fills[]; /* choices of the parameter "fill" */
    of norm 1e-3 (== 11); "normal" has sums that cancel. */
 int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err);
 
-/* sum_k A[m,k] B[n,k] with its bounds, from a row of A and a row of B. */
-typedef struct bounded dense_element(const float *a, const float *b, size_t k);
-
-/* Expects it in buffer `out`, row m at m * stride. */
-void dense_expect(const struct problem *p, const struct reference_env *env, dense_element *element,
+/* Expects in buffer `out`, row m at m * stride, what `element` makes of a row of A and a row of B:
+   sum_k A[m,k] B[n,k] with its bounds. */
+void dense_expect(const struct problem *p, const struct reference_env *env,
+                  struct bounded (*element)(const float *a, const float *b, size_t k),
                   struct golden *g, int out, uint32_t m, size_t stride);
 
 /* A and B read once, C written once. */
