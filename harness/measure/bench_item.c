@@ -220,7 +220,7 @@ void bench_item_record(const struct bench_item *it, const struct bench_rig *b, e
     out->read_bytes = it->cost.read_bytes;
     out->write_bytes = it->cost.write_bytes;
     out->flops = it->cost.flops;
-    if (b->gb10 && t == BENCH_COLD)
+    if (b->gb10 && (t == BENCH_COLD || !b->wanted[BENCH_COLD])) /* it is the same floor for both */
         out->gb10_floor_us = roof_from_sheet(&it->cost, b->gb10);
     runner_kernels(it->runner, out->kernel, &out->nkernels);
 }
