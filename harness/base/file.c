@@ -13,8 +13,7 @@
 
 #define READ_BLOCK 65536
 
-/* --- reading
-   ----------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int read_all(int fd, const char *path, size_t limit, struct text *out, struct err *err)
 {
@@ -63,8 +62,7 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* --- writing
-   ----------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const void *bytes, size_t n)
 {
@@ -159,8 +157,7 @@ int file_append_sync(const char *path, const void *bytes, size_t n, struct err *
     return rc;
 }
 
-/* --- directories
-   ------------------------------------------------------------------------------- */
+/* --- directories ------------------------------------------------------------------------------ */
 
 static int make_one(const char *path, struct err *err)
 {

@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 
-/* --- devices
-   ----------------------------------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 /* The runs that verified or timed something: only their device matters. */
 static const struct run_stamp *used_run(const struct record_set *set, size_t i)
@@ -44,8 +43,7 @@ static int only_device(const struct record_set *set, const char *side,
     return 0;
 }
 
-/* --- warnings
-   ---------------------------------------------------------------------------------- */
+/* --- warnings --------------------------------------------------------------------------------- */
 
 static void warn_if_other(struct text *out, const char *what, const char *base, const char *next)
 {
@@ -88,8 +86,7 @@ static void warn(const struct record_set *base, const struct record_set *next, d
         text_add(out, "the new records come from a checkout with uncommitted changes\n");
 }
 
-/* --- the whole
-   --------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 const struct verify_record *last_verify(const struct record_set *set, const char *case_text)
 {

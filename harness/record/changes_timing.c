@@ -33,7 +33,7 @@ static bool is_first(const struct record_set *set, size_t i)
 
 static bool same_kernels(const struct bench_record *a, const struct bench_record *b)
 {
-    if (a->nkernels != b->nkernels)
+    if (a->nkernels != b->nkernels || a->nkernels == 0)
         return false;
     for (unsigned i = 0; i < a->nkernels; i++)
         if (strcmp(a->kernel[i].entry, b->kernel[i].entry) != 0 ||

@@ -11,8 +11,7 @@
 #include "base/utf8.h"
 #include "record/record.h"
 
-/* --- writing
-   ----------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 void codec_text(struct text *out, const char *value)
 {
@@ -147,8 +146,7 @@ void codec_write_columns(struct text *out, const struct field *table, const void
     }
 }
 
-/* --- reading
-   ----------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int wrong(const char *key, const char *want, struct err *err)
 {

@@ -19,8 +19,7 @@
 
 #define PATH_BYTES 4096
 
-/* --- the command line
-   -------------------------------------------------------------------------- */
+/* --- the command line ------------------------------------------------------------------------- */
 
 /* Appends the absolute path of `n` bytes without what is local to this machine. */
 static void add_reduced(struct text *out, const char *path, size_t n, const char *here)
@@ -96,8 +95,7 @@ static char *command_line(int argc, char *const argv[])
     return line.data; /* the text's buffer is the string from here on */
 }
 
-/* --- git
-   --------------------------------------------------------------------------------------- */
+/* --- git -------------------------------------------------------------------------------------- */
 
 /* The folder of the running program. */
 static bool program_folder(char *out, size_t n)
@@ -156,8 +154,7 @@ static void collect_git(struct provenance *out)
     text_release(&said);
 }
 
-/* --- machine
-   ----------------------------------------------------------------------------------- */
+/* --- machine ---------------------------------------------------------------------------------- */
 
 /* The value of the first "key : value" line of /proc/cpuinfo, without its blanks; "" when
    absent. */

@@ -38,8 +38,7 @@ unsigned regress_rounds_needed(size_t cases, double fdr)
     return n;
 }
 
-/* --- one side
-   ---------------------------------------------------------------------------------- */
+/* --- one side --------------------------------------------------------------------------------- */
 
 /* One round while it is collected. */
 struct gathered {
@@ -172,8 +171,7 @@ void rounds_collect(const struct bench_record *const *record, size_t count, stru
     free(g.round);
 }
 
-/* --- one case
-   ---------------------------------------------------------------------------------- */
+/* --- one case --------------------------------------------------------------------------------- */
 
 /* Side by side in time: no round of either side begins before both k-th rounds before it
    ended. */
@@ -304,8 +302,7 @@ static void measure(const struct regress_input *in, const struct regress_options
     out->change = smallest_p(&l) > WEAKEST_P ? CHANGE_UNSURE : CHANGE_SAME; /* decide() goes on */
 }
 
-/* --- the suite
-   --------------------------------------------------------------------------------- */
+/* --- the suite -------------------------------------------------------------------------------- */
 
 static void refuse(const struct regress_input *in, struct regress_result *out)
 {

@@ -8,8 +8,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 
-/* --- order statistics
-   -------------------------------------------------------------------------- */
+/* --- order statistics ------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -182,8 +181,7 @@ struct interval stats_median_interval(const double *x, size_t n, double confiden
     return out;
 }
 
-/* --- Hodges and Lehmann
-   ------------------------------------------------------------------------ */
+/* --- Hodges and Lehmann ----------------------------------------------------------------------- */
 
 double stats_location(const double *x, size_t n)
 {
@@ -214,8 +212,7 @@ double stats_shift(const double *a, size_t na, const double *b, size_t nb)
     return shift;
 }
 
-/* --- bootstrap
-   --------------------------------------------------------------------------------- */
+/* --- bootstrap -------------------------------------------------------------------------------- */
 
 /* Draws n of n with replacement; the draw is a function of (seed, resample, side, position)
    alone. */
@@ -275,8 +272,7 @@ struct interval stats_shift_interval(const double *a, size_t na, const double *b
     return out;
 }
 
-/* --- false discovery rate
-   ----------------------------------------------------------------------- */
+/* --- false discovery rate --------------------------------------------------------------------- */
 
 struct ranked_p {
     double p;

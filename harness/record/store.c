@@ -27,8 +27,7 @@ struct store {
 /* How every line begins. */
 #define LINE_START "{\"schema\":"
 
-/* --- lines
-   ------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void line_begin(struct store *s, const char *type)
 {
@@ -90,8 +89,7 @@ int store_resources(struct store *s, const struct resources_record *r, struct er
     return line_end(s, err);
 }
 
-/* --- opening
-   ----------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* The folder part of a path is made, so that `--out build/results/x.jsonl` just works. */
 static int make_parent(const char *path, struct err *err)

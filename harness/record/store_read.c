@@ -63,8 +63,7 @@ static int refuse_duplicates(struct reader *rd, struct err *err)
     return 0;
 }
 
-/* --- one record of each type
-   --------------------------------------------------------------------- */
+/* --- one record of each type ------------------------------------------------------------------ */
 
 /* Appends a zeroed element of `size` bytes to an array of `count`, and `run` to the array
    beside it. */
@@ -173,8 +172,7 @@ static int read_resources(struct record_set *set, const json_t *json, size_t run
     return codec_read(json, schema_resources, r, err);
 }
 
-/* --- lines
-   ------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static int run_index(const struct record_set *set, const char *id, size_t *out, struct err *err)
 {

@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "report/escape.h"
 
-/* --- the three forms
-   --------------------------------------------------------------------------- */
+/* --- the three forms -------------------------------------------------------------------------- */
 
 void view_table(enum view view, const struct table *t, struct text *out)
 {
@@ -62,8 +61,7 @@ void view_line(enum view view, const char *line, struct text *out)
     }
 }
 
-/* --- times
-   ------------------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------------------ */
 
 static int urgency(enum change c)
 {
@@ -195,8 +193,7 @@ static void view_timings(enum view view, const struct comparison *c,
     }
 }
 
-/* --- verdicts, outputs, resources
-   -------------------------------------------------------------- */
+/* --- verdicts, outputs, resources ------------------------------------------------------------- */
 
 static void view_verdicts(enum view view, const struct comparison *c, struct text *out)
 {
@@ -274,8 +271,7 @@ static void view_resources(enum view view, const struct comparison *c, struct te
     table_release(&t);
 }
 
-/* --- the whole
-   --------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void view_summary(enum view view, const struct comparison *c, struct text *out)
 {

@@ -52,8 +52,10 @@ static void add_blocks(struct bars *b, struct text *out)
 
             if ((int)r->temperature != t || !has_bar(b, r) || row > MAX_ROWS)
                 continue;
-            text_addf(out, "%u %.6g \"%.4g %s, %.4g us, n=%u\"\n", row, b->length(r), b->length(r),
-                      b->unit, r->median_us, r->nsamples);
+            text_addf(out, "%u %.6g \"%.4g %s", row, b->length(r), b->length(r), b->unit);
+            if (!b->g->device->emulated)
+                text_addf(out, ", %.4g us", r->median_us);
+            text_addf(out, ", n=%u\"\n", r->nsamples);
             b->rows = row > b->rows ? row : b->rows;
             b->longest = fmax(b->longest, b->length(r));
         }
@@ -80,7 +82,8 @@ static void add_tics(const struct bars *b, struct text *out)
     text_add(out, ") font ',8'\n");
 }
 
-static void add_ceilings(const struct bars *b, struct text *out)
+/* Measured ceilings as lines behind the bars, named in the key. */
+static void add_ceilings(const struct bars *b, struct text *lines, struct text *keys)
 {
     static const char *const names[] = {"dram_read", "dram_write", "dram_copy", "l2_read"};
 
@@ -90,22 +93,21 @@ static void add_ceilings(const struct bars *b, struct text *out)
         /* One far to the right of all bars would only squeeze them. */
         if (!c || !(c->value > 0.0) || c->value > 2.0 * b->longest)
             continue;
-        text_addf(out, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead ls %zu front\n",
+        text_addf(lines, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead ls %zu back\n",
                   c->value, c->value, i + 2);
-        text_addf(out,
-                  "set label \"%s %.4g %s\" at %.6g,graph 1 rotate by 90 right offset -0.7,-0.5 "
-                  "font ',8' front\n",
-                  c->name, c->value, c->unit, c->value);
+        text_addf(keys, ", keyentry w l ls %zu title '%s %.4g %s'", i + 2, names[i], c->value,
+                  c->unit);
     }
 }
 
 static bool make(struct bars *b, const char *name, const char *title, const char *axis,
                  struct plot *p)
 {
-    struct text blocks;
+    struct text blocks, keys;
     char file[96];
 
     text_init(&blocks);
+    text_init(&keys);
     add_blocks(b, &blocks);
     if (b->rows > 0) {
         snprintf(file, sizeof file, "%s-%s", name, b->g->slug);
@@ -113,20 +115,23 @@ static bool make(struct bars *b, const char *name, const char *title, const char
         text_add_bytes(&p->script, blocks.data, blocks.len);
         add_tics(b, &p->script);
         if (!b->g->device->emulated)
-            add_ceilings(b, &p->script);
+            add_ceilings(b, &p->script, &keys);
         text_addf(&p->script,
                   "set xlabel '%s'\nset yrange [-%u.8:-0.2]\nset xrange [0:%.6g]\n"
-                  "set style fill solid 0.7 border lc rgb '#000000'\nset key at graph 1,graph 1.0 "
-                  "right bottom horizontal\nset grid noytics\n",
+                  "set style fill solid 0.7 border lc rgb '#000000'\n"
+                  "set style textbox opaque noborder margins 0.5,0.2\n"
+                  "set key outside top center horizontal\nset grid noytics\n",
                   axis, b->rows, b->longest * 1.45);
-        text_add(&p->script,
-                 "plot $cold u (0):(-$1):(0):2:(-$1):(-$1+0.38) w boxxyerror lc rgb '#1b4f8a' "
-                 "title 'cold L2', "
-                 "$hot u (0):(-$1):(0):2:(-$1-0.38):(-$1) w boxxyerror fs pattern 4 lc rgb "
-                 "'#c2571a' title 'hot L2', "
-                 "$cold u 2:(-$1+0.19):3 w labels left offset 0.5,0 font ',8' notitle, "
-                 "$hot u 2:(-$1-0.19):3 w labels left offset 0.5,0 font ',8' notitle\n");
+        text_addf(&p->script,
+                  "plot $cold u (0):(-$1):(0):2:(-$1):(-$1+0.38) w boxxyerror lc rgb '#1b4f8a' "
+                  "title 'cold L2', "
+                  "$hot u (0):(-$1):(0):2:(-$1-0.38):(-$1) w boxxyerror fs pattern 4 lc rgb "
+                  "'#c2571a' title 'hot L2', "
+                  "$cold u 2:(-$1+0.19):3 w labels left boxed offset 0.8,0 font ',8' notitle, "
+                  "$hot u 2:(-$1-0.19):3 w labels left boxed offset 0.8,0 font ',8' notitle%s\n",
+                  keys.data);
     }
+    text_release(&keys);
     text_release(&blocks);
     return b->rows > 0;
 }

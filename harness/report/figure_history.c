@@ -1,6 +1,7 @@
 /*
  * A line per case over the runs: the median relative to the case's first one.
  */
+#include <math.h>
 #include <string.h>
 
 #include "report/figures.h"
@@ -65,6 +66,12 @@ static void add_tics(const struct axis *axis, struct text *out)
     text_add(out, ") font ',8'\n");
 }
 
+/* The change in percent; an interval that is open (too few samples) ends at the median. */
+static double percent(double us, double median, double first)
+{
+    return 100.0 * ((isfinite(us) ? us : median) / first - 1.0);
+}
+
 static void add_block(const struct history_series *s, const struct axis *axis, size_t number,
                       struct text *out)
 {
@@ -76,10 +83,20 @@ static void add_block(const struct history_series *s, const struct axis *axis, s
         size_t at = run_position(axis->run, axis->count, s->point[k].run);
 
         if (r->valid && r->median_us > 0.0 && at < axis->count)
-            text_addf(out, "%zu %.6g %.6g %.6g\n", at + 1, 100.0 * (r->median_us / first - 1.0),
-                      100.0 * (r->low_us / first - 1.0), 100.0 * (r->high_us / first - 1.0));
+            text_addf(
+                out, "%zu %.6g %.6g %.6g\n", at + 1, percent(r->median_us, r->median_us, first),
+                percent(r->low_us, r->median_us, first), percent(r->high_us, r->median_us, first));
     }
     text_add(out, "EOD\n");
+}
+
+static size_t sample_count(const struct history_series *s)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < s->count; k++)
+        n += s->point[k].record->nsamples;
+    return n;
 }
 
 /* A line worth drawing has two points. */
@@ -94,6 +111,8 @@ static bool drawable(const struct history_series *s)
 
 bool figure_history(const struct history *h, struct plot *p)
 {
+    static const char *const colours[] = {"#1b4f8a", "#c2571a", "#2e7d32", "#6a3d9a",
+                                          "#000000", "#a02010", "#00707a", "#7a5c00"};
     struct axis axis;
     size_t lines = 0;
     struct text curves;
@@ -108,20 +127,22 @@ bool figure_history(const struct history *h, struct plot *p)
         if (lines++ == 0)
             plot_init(p, "history",
                       "History: median time relative to a case's first run, with 95% intervals",
-                      1200, 640);
+                      1300, 560);
         add_block(s, &axis, lines, &p->script);
         text_addf(&curves,
-                  "%s$series%zu u 1:2:3:4 w yerrorlines lw 1.5 pt %zu dt %zu lc %zu title ",
-                  lines > 1 ? ", " : "plot ", lines, lines, (lines - 1) % 5 + 1, lines);
+                  "%s$series%zu u 1:2:3:4 w yerrorlines lw 1.5 pt %zu dt %zu lc rgb '%s' title ",
+                  lines > 1 ? ", " : "plot ", lines, lines, (lines - 1) % 5 + 1,
+                  colours[(lines - 1) % (sizeof colours / sizeof *colours)]);
         plot_case_label(&curves, s->case_text, 48);
-        text_addf(&curves, ".\", %s (%zu runs)\"", temperature_name(s->temperature), s->count);
+        text_addf(&curves, ".\", %s (%zu runs, n=%zu)\"", temperature_name(s->temperature),
+                  s->count, sample_count(s));
     }
     if (lines > 0) {
         p->note = "Runs of different days are shown, not judged: drift of the machine is in them.";
         add_tics(&axis, &p->script);
         text_addf(&p->script,
                   "set ylabel 'change of the median time [%%]'\nset xrange [0.5:%zu.5]\n"
-                  "set key outside bottom center maxcols 2 Left reverse font ',8'\n",
+                  "set key outside right top Left reverse font ',8'\nset bmargin 8\n",
                   axis.count);
         text_add_bytes(&p->script, curves.data, curves.len);
         text_add(&p->script, "\n");

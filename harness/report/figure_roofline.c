@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/number.h"
 #include "report/figures.h"
@@ -27,6 +28,11 @@ static const struct roof_line roof_lines[] = {
 };
 
 #define ROOFS (sizeof roof_lines / sizeof *roof_lines)
+
+/* How many cases and samples are behind the points of one kind. */
+struct shown_points {
+    size_t cases, samples;
+};
 
 struct range {
     double low, high;
@@ -58,9 +64,9 @@ static bool shown(const struct bench_record *r)
 /* Two data blocks, cold and hot: intensity, TFLOP/s, number. Returns how many points there
    are. */
 static size_t add_points(const struct device_group *g, struct range *x, struct range *y,
-                         size_t count[2], struct text *out)
+                         struct shown_points count[2], struct text *out)
 {
-    count[BENCH_COLD] = count[BENCH_HOT] = 0;
+    memset(count, 0, 2 * sizeof *count);
     for (int t = BENCH_COLD; t <= BENCH_HOT; t++) {
         text_addf(out, "$%s << EOD\n", temperature_name((enum temperature)t));
         for (size_t i = 0; i < g->nbench; i++) {
@@ -71,11 +77,12 @@ static size_t add_points(const struct device_group *g, struct range *x, struct r
             text_addf(out, "%.6g %.6g %u\n", intensity(r), tflops(r), case_number(g, r));
             widen(x, intensity(r));
             widen(y, tflops(r));
-            count[t]++;
+            count[t].cases++;
+            count[t].samples += r->nsamples;
         }
         text_add(out, "EOD\n");
     }
-    return count[BENCH_COLD] + count[BENCH_HOT];
+    return count[BENCH_COLD].cases + count[BENCH_HOT].cases;
 }
 
 static void add_roofs(const struct device_group *g, struct range *y, struct text *out)
@@ -99,7 +106,7 @@ bool figure_roofline(const struct device_group *g, struct plot *p)
     struct range x = {INF64, 0.0};
     struct range y = {INF64, 0.0};
     struct text points, roofs;
-    size_t count[2];
+    struct shown_points count[2];
     char name[96];
 
     if (g->device->emulated)
@@ -112,8 +119,7 @@ bool figure_roofline(const struct device_group *g, struct plot *p)
             p, name,
             "Roofline: performance against arithmetic intensity, ceilings measured in the same run",
             1000, 640);
-        p->note =
-            "Numbers: the cases of the table of times. Time: median of all samples of a case.";
+        p->note = "Numbers: the cases of the table of times. n: samples behind the medians.";
         add_roofs(g, &y, &roofs);
         text_add_bytes(&p->script, points.data, points.len);
         text_addf(&p->script,
@@ -124,15 +130,16 @@ bool figure_roofline(const struct device_group *g, struct plot *p)
                   "set key outside right top Left reverse samplen 3\n",
                   x.low / 3, x.high * 8, y.low / 4, y.high * 3);
         text_addf(&p->script,
-                  "plot $cold u 1:2 w p ls 1 ps 1.2 title 'cold L2 (%zu cases)', "
-                  "$hot u 1:2 w p ls 2 ps 1.4 title 'hot L2 (%zu cases)', "
+                  "plot $cold u 1:2 w p ls 1 ps 1.2 title 'cold L2 (%zu cases, n=%zu)', "
+                  "$hot u 1:2 w p ls 2 ps 1.4 title 'hot L2 (%zu cases, n=%zu)', "
                   "$cold u 1:2:3 w labels offset 1,-0.5 font ',8' notitle, "
                   "$hot u 1:2:3 w labels offset 1,0.6 font ',8' notitle",
-                  count[BENCH_COLD], count[BENCH_HOT]);
+                  count[BENCH_COLD].cases, count[BENCH_COLD].samples, count[BENCH_HOT].cases,
+                  count[BENCH_HOT].samples);
         text_add_bytes(&p->script, roofs.data, roofs.len);
         text_add(&p->script, "\n");
     }
     text_release(&points);
     text_release(&roofs);
-    return count[BENCH_COLD] + count[BENCH_HOT] > 0;
+    return count[BENCH_COLD].cases + count[BENCH_HOT].cases > 0;
 }

@@ -13,8 +13,7 @@
 #define ROW_PIXELS    20
 #define MARGIN_PIXELS 150
 
-/* --- samples
-   ----------------------------------------------------------------------------------- */
+/* --- samples ---------------------------------------------------------------------------------- */
 
 static bool has_samples(const struct bench_record *r)
 {
@@ -138,7 +137,7 @@ bool figure_samples(const struct device_group *g, struct plot *p)
                   "set xlabel 'deviation from the median [%%]'\nset yrange [-%u.8:-0.2]\n"
                   "set xrange [-%.4g:%.4g]\nset grid noytics\nset style fill solid 0.25 noborder\n"
                   "clip(v) = v > %.4g ? %.4g : v < -%.4g ? -%.4g : v\n"
-                  "set key at graph 1,graph 1.0 right bottom horizontal\n",
+                  "set key outside top center horizontal\n",
                   rows, axis, axis, axis, axis, axis, axis);
         text_add(&p->script,
                  "plot $interval u 1:(-$3):1:2:(-$3-0.42):(-$3+0.42) w boxxyerror lc rgb '#888888' "
@@ -150,8 +149,7 @@ bool figure_samples(const struct device_group *g, struct plot *p)
     return rows > 0;
 }
 
-/* --- forest
-   ------------------------------------------------------------------------------------ */
+/* --- forest ----------------------------------------------------------------------------------- */
 
 static void add_effects(const struct timing_change *const *order, size_t rows, enum change change,
                         struct text *out)
@@ -210,7 +208,7 @@ bool figure_forest(const struct comparison *c, const struct regress_options *opt
               "set yrange [-%zu.8:-0.2]\nset grid noytics\n"
               "set object 1 rectangle from -%.4g,graph 0 to %.4g,graph 1 fc rgb '#dddddd' fs solid "
               "noborder behind\nset arrow from 0,graph 0 to 0,graph 1 nohead ls 5 dt 1 lw 1\n"
-              "set key at graph 1,graph 1.0 right bottom horizontal\nplot ",
+              "set key outside top center horizontal\nplot ",
               rows, margin, margin);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         text_addf(&p->script, "%s$%s u 1:(-$2):3:4 w xerrorbars lw 1.5 %s title '%s (%zu)'",

@@ -7,8 +7,7 @@
 
 #include "base/mem.h"
 
-/* --- devices
-   ----------------------------------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 /* Letters and digits of the name, runs of anything else as one dash. */
 static void make_slug(const struct device_stamp *d, char *out, size_t n)
@@ -64,8 +63,7 @@ static struct device_group *group_of(struct groups *g, const struct device_stamp
     return made;
 }
 
-/* --- records
-   ----------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 /* Appends to an array of pointers. */
 #define PUSH(list, count, item)                                                                    \
@@ -114,8 +112,7 @@ static int by_case(const void *a, const void *b)
     return order != 0 ? order : (int)x->temperature - (int)y->temperature;
 }
 
-/* --- the whole
-   --------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 void groups_make(const struct record_set *set, struct groups *out)
 {

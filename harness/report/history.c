@@ -9,8 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-/* --- reading
-   ----------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 struct folder {
     const char *path;
@@ -46,8 +45,7 @@ int history_read(const char *folder, struct record_set *set, struct err *err)
     return 0;
 }
 
-/* --- series
-   ------------------------------------------------------------------------------------ */
+/* --- series ----------------------------------------------------------------------------------- */
 
 static struct history_series *find(struct history *h, const struct bench_record *r,
                                    const struct device_stamp *device)
@@ -101,8 +99,7 @@ void history_release(struct history *h)
     *h = (struct history){.count = 0};
 }
 
-/* --- view
-   -------------------------------------------------------------------------------------- */
+/* --- view ------------------------------------------------------------------------------------- */
 
 static void point_row(struct table *t, const struct history_point *p,
                       const struct bench_record *before)

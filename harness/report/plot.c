@@ -33,8 +33,7 @@ void plot_release(struct plot *p)
     text_release(&p->script);
 }
 
-/* --- drawing
-   ----------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 static void add_terminal(const struct plot *p, const char *terminal, const char *suffix,
                          struct text *out)
@@ -104,8 +103,7 @@ int plot_draw(const struct plot *p, const char *folder, struct err *err)
     return rc;
 }
 
-/* --- in a page
-   --------------------------------------------------------------------------------- */
+/* --- in a page -------------------------------------------------------------------------------- */
 
 /* The ids that gnuplot gives its point shapes and patterns are the same in every file; in
    one page they must not be. */

@@ -27,8 +27,7 @@ static void device_title(const struct device_group *g, char *out, size_t n)
              g->device->emulated ? " (CPU device, emulation)" : "");
 }
 
-/* --- text and Markdown
-   ------------------------------------------------------------------------- */
+/* --- text and Markdown ------------------------------------------------------------------------ */
 
 static void add_group(enum view view, const struct device_group *g, struct text *out)
 {
@@ -118,8 +117,7 @@ static int write_junit(const struct writing *w, struct err *err)
     return rc;
 }
 
-/* --- figures
-   ----------------------------------------------------------------------------------- */
+/* --- figures ---------------------------------------------------------------------------------- */
 
 /* Draws the figure into the folder and the page, and releases it. Without gnuplot: a note,
    once. */
@@ -157,8 +155,7 @@ static int put_group_figures(struct writing *w, const struct device_group *g, st
     return 0;
 }
 
-/* --- the page
-   ---------------------------------------------------------------------------------- */
+/* --- the page --------------------------------------------------------------------------------- */
 
 static int add_group_section(struct writing *w, const struct device_group *g, struct err *err)
 {

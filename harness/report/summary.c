@@ -28,8 +28,16 @@ static void number_cell(struct table *t, int digits, double value)
         table_cell(t, "%.*g", digits, value);
 }
 
-/* --- verdicts
-   ---------------------------------------------------------------------------------- */
+/* --- verdicts --------------------------------------------------------------------------------- */
+
+/* Microseconds with four digits; from a millisecond on without decimals. */
+static void time_cell(struct table *t, double us)
+{
+    if (isnan(us))
+        table_cell(t, "-");
+    else
+        table_cell(t, us < 1000.0 ? "%.4g" : "%.0f", us);
+}
 
 struct tally {
     unsigned verdict[VERDICT_ERROR + 1];
@@ -138,8 +146,7 @@ void summary_failures(enum view view, const struct device_group *g, struct text 
     table_release(&t);
 }
 
-/* --- measurements
-   ------------------------------------------------------------------------------ */
+/* --- measurements ----------------------------------------------------------------------------- */
 
 void summary_ceilings(enum view view, const struct device_group *g, struct text *out)
 {
@@ -177,9 +184,9 @@ static void time_row(struct table *t, const struct device_group *g, const struct
     table_cell(t, "%u", case_number(g, r));
     table_cell(t, "%s", r->case_text);
     table_cell(t, "%s", temperature_name(r->temperature));
-    number_cell(t, 4, us);
+    time_cell(t, us);
     if (r->valid && isfinite(r->low_us) && isfinite(r->high_us))
-        table_cell(t, "%.4g .. %.4g", r->low_us, r->high_us);
+        table_cell(t, us < 1000.0 ? "%.4g .. %.4g" : "%.0f .. %.0f", r->low_us, r->high_us);
     else
         table_cell(t, "-");
     table_cell(t, "%u", r->nsamples);
@@ -191,7 +198,7 @@ static void time_row(struct table *t, const struct device_group *g, const struct
     number_cell(t, 4, 1e-3 * r->flops / us);
     number_cell(t, 3, r->valid ? r->roof_percent : us);
     table_cell(t, "%s", r->roof);
-    number_cell(t, 4, r->gb10_floor_us);
+    time_cell(t, r->gb10_floor_us);
     table_cell(t, "%s%s", r->valid ? "" : "INVALID: ", r->reason);
 }
 
@@ -238,8 +245,7 @@ void summary_times(enum view view, const struct device_group *g, struct text *ou
     table_release(&t);
 }
 
-/* --- resources and runs
-   ------------------------------------------------------------------------ */
+/* --- resources and runs ----------------------------------------------------------------------- */
 
 static void resource_row(struct table *t, const struct resources_record *r)
 {

@@ -43,8 +43,7 @@ size_t table_rows(const struct table *t)
     return t->cells / t->columns;
 }
 
-/* --- aligned text
-   ------------------------------------------------------------------------------ */
+/* --- aligned text ----------------------------------------------------------------------------- */
 
 static size_t width_of(const struct table *t, size_t column)
 {
@@ -80,6 +79,8 @@ static void text_row(const struct table *t, const size_t *width, char *const *ce
         if (t->column[c].align != 'r' && c + 1 < t->columns)
             pad(out, blank);
     }
+    while (out->len > 0 && out->data[out->len - 1] == ' ') /* empty cells at the end of a row */
+        out->data[--out->len] = '\0';
     text_add(out, "\n");
 }
 
@@ -95,8 +96,7 @@ void table_text(const struct table *t, struct text *out)
     free(width);
 }
 
-/* --- Markdown and HTML
-   ------------------------------------------------------------------------- */
+/* --- Markdown and HTML ------------------------------------------------------------------------ */
 
 void table_markdown(const struct table *t, struct text *out)
 {
