@@ -160,7 +160,7 @@ static struct bounded through(struct bounded x, double y, double slope,
 /* The relative error of `ulps` units in the last place: one ulp is at most 2u of the value. */
 static double relative_ulps(double ulps, struct format f)
 {
-    return 2.0 * f.u * ulps;
+    return 2.0 * f.u * ulps * FP64_SLACK;
 }
 
 /* exp(x+d) - exp(x) is largest for d > 0; `at` is exp(x). */
