@@ -2,7 +2,6 @@
 #include "reference/kda_recurrence.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,28 +85,50 @@ void kda_state_load(struct kda_state *s, const float *cells)
         s->norm[j] = sqrt(s->norm[j]);
 }
 
-/* What one token is to every column. */
+/* What one token is to every column; arrays are [D], one allocation. */
 struct token {
     size_t dim;
     double root;               /* sqrt(D) */
-    const double *key, *value; /* [D] */
-    double *decay, *query;     /* [D]: exp(gate); scale * query */
-    double *dot,
-        *dot_abs;  /* [D], per column: sum_k S'_k key_k, and of magnitudes; S' = decayed S */
-    double *norm;  /* [D]: |S'| */
-    double *delta; /* [D] */
-    double *out, *out_abs; /* [D]: sum_k S_k query_k, and of magnitudes */
-    double *new_norm;      /* [D]: |S| */
+    const double *key, *value; /* the caller's */
+    double *decay, *query;     /* exp(gate); scale * query */
+    /* Per value column, zeroed for each token: */
+    double *dot, *dot_abs; /* sum_k S'_k key_k, and of magnitudes; S' is S decayed */
+    double *norm;          /* |S'| */
+    double *delta;
+    double *out, *out_abs;                            /* sum_k S_k query_k, and of magnitudes */
+    double *new_norm;                                 /* |S| */
+    double *pull_worst, *pull_spread, *pull_fixed;    /* sum_k |key_k| decay_k radius_k, before */
+    double *seen_worst, *seen_spread, *seen_fixed;    /* sum_k |query_k| radius_k, after */
+    double *total_worst, *total_spread, *total_fixed; /* sum_k radius_k^2, after */
     double beta;
     double max_decay, key_norm, query_norm;
     double decayed_key;            /* |key . decay| */
     double contraction;            /* L */
     double query_error, key_error; /* 2-norm of the used scaled query's and key's difference */
-    const double *value_error;     /* [D], or NULL */
+    const double *value_error;     /* or NULL */
     double beta_error;
     double exp_error;   /* a decay's relative error: exp's and the gate's own */
     double decay_error; /* the same, and the rounding of its product with the state */
 };
+
+#define TOKEN_ARRAYS 18
+
+/* Carves the arrays out of one allocation, which starts at `decay`. */
+static void token_init(struct token *t, size_t d)
+{
+    double *work = doubles(TOKEN_ARRAYS * d);
+    double **const arrays[TOKEN_ARRAYS] = {
+        &t->decay,       &t->query,        &t->dot,         &t->dot_abs,     &t->norm,
+        &t->delta,       &t->out,          &t->out_abs,     &t->new_norm,    &t->pull_worst,
+        &t->pull_spread, &t->pull_fixed,   &t->seen_worst,  &t->seen_spread, &t->seen_fixed,
+        &t->total_worst, &t->total_spread, &t->total_fixed,
+    };
+
+    t->dim = d;
+    t->root = sqrt((double)d);
+    for (size_t i = 0; i < TOKEN_ARRAYS; i++)
+        *arrays[i] = work + i * d;
+}
 
 static double contraction(double beta, double key_square)
 {
@@ -146,8 +167,7 @@ static void token_open(struct token *t, const struct kda_tokens *all, size_t i)
     t->query_norm = sqrt(query_square);
     t->decayed_key = sqrt(decayed_square);
     t->contraction = contraction(t->beta, key_square);
-    /* dot .. new_norm are one allocation, seven arrays from `dot` on. */
-    memset(t->dot, 0, 7 * d * sizeof(*t->dot));
+    memset(t->dot, 0, (TOKEN_ARRAYS - 2) * d * sizeof(*t->dot)); /* all but decay and query */
 }
 
 /* S' = diag(decay) S, and what it gives with the key. */
@@ -262,122 +282,159 @@ static void column_step(const struct token *t, const struct kda_state *s, size_t
     c->fixed = l * fixed1 + key * c->delta_fixed + moved + c->floor;
 }
 
-/* out = sum_k S_k (scale q_k): D products and additions and the scale, wherever it is applied. */
-static void column_out(const struct token *t, size_t j, const struct column *c,
-                       const struct kda_field *out, size_t at)
-{
-    double n = (double)t->dim + 1.0, size = t->new_norm[j] + c->worst;
-    double carried = t->query_norm * c->worst, other_query = t->query_error * size;
-    double reach = t->out_abs[j] + carried + other_query;
-    double floor = (n + 1.0) * TINY_FP32 * (1.0 + size);
-
-    out->value[at] = t->out[j];
-    out->worst[at] = carried + other_query + gamma_n(n, U_FP32) * reach + floor;
-    out->spread[at] = sqrt(square(t->query_norm * c->spread) + n * square(U_FP32) * square(reach));
-    out->fixed[at] = t->query_norm * c->fixed + other_query + floor;
-}
-
+/* The smaller; NaN when either is. */
 static double least(double a, double b)
 {
     return a < b || isnan(a) ? a : b;
 }
 
-/*
- * The radii of each element after the last token, from the column's before it: row k of the map
- * (I - beta k k^T) diag(decay) has norm^2 decay_k^2 (1 - beta k_k^2)^2 + (beta k_k)^2 sum_(m != k) (k_m decay_m)^2,
- * and the token's own roundings reach element k directly or through delta.
- */
-static void column_cells(const struct token *t, struct kda_state *s, size_t j,
-                         const struct column *c)
+/* What the key makes of the elements' radii before the token. */
+static void pull_radii(const struct token *t, const struct kda_state *s)
 {
     size_t d = t->dim;
-    double e = s->worst[j];
+    double *restrict worst = t->pull_worst, *restrict spread = t->pull_spread;
+    double *restrict fixed = t->pull_fixed;
 
     for (size_t k = 0; k < d; k++) {
+        double weight = fabs(t->key[k]) * t->decay[k];
+        for (size_t j = 0; j < d; j++) {
+            worst[j] += weight * s->cell.worst[k * d + j];
+            spread[j] += weight * s->cell.spread[k * d + j];
+            fixed[j] += weight * s->cell.fixed[k * d + j];
+        }
+    }
+}
+
+/* Row k of the map (I - beta k k^T) diag(decay). */
+struct map_row {
+    double key, pull; /* |key_k|, |beta key_k| */
+    double keep;      /* what element k keeps of itself */
+    double self;      /* |key_k| decay_k, element k's share of the columns' pull */
+    double norm;      /* of the row */
+};
+
+static struct map_row map_row_of(const struct token *t, size_t k)
+{
+    double key = fabs(t->key[k]), decay = t->decay[k];
+    double others = square(t->decayed_key) - square(key * decay);
+    struct map_row r = {
+        .key = key,
+        .pull = fabs(t->beta) * key,
+        .keep = decay * fabs(1.0 - t->beta * key * key),
+        .self = key * decay,
+    };
+
+    r.norm = sqrt(square(r.keep) + square(r.pull) * (others > 0.0 ? others : 0.0));
+    return r;
+}
+
+/* What the map makes of an element's radius: by the column's norm, or element by element, where the others of
+   its column add `pulled`. */
+static double carry(const struct map_row *r, double own, double pulled, double column)
+{
+    double others = pulled - r->self * own;
+
+    return least(r->norm * column, r->keep * own + r->pull * (others > 0.0 ? others : 0.0));
+}
+
+/*
+ * The radii of each element after the token: the radii before through the map, and the token's own roundings,
+ * which reach element (k, j) directly or through delta; never more than the column's.
+ */
+static void update_cells(const struct token *t, struct kda_state *s, const struct column *columns,
+                         size_t k)
+{
+    size_t d = t->dim;
+    const struct map_row r = map_row_of(t, k);
+    double query = fabs(t->query[k]);
+
+    for (size_t j = 0; j < d; j++) {
+        const struct column *c = &columns[j];
         size_t at = k * d + j;
-        double key = fabs(t->key[k]), decay = t->decay[k], pull = fabs(t->beta) * key;
         double value = s->cell.value[at];
-        double others = square(t->decayed_key) - square(key * decay);
-        double row = sqrt(square(decay * (1.0 - t->beta * key * key)) +
-                          square(pull) * (others > 0.0 ? others : 0.0));
-        double own = fabs(value - t->key[k] * t->delta[j]) + decay * e;
-        double cross = pull * (t->dot_abs[j] + t->decayed_key * e);
-        double added = (key + t->key_error) * c->delta_size;
+        double own = fabs(value - t->key[k] * t->delta[j]) + t->decay[k] * s->cell.worst[at];
+        double cross = r.pull * (t->dot_abs[j] + t->pull_worst[j]);
+        double added = (r.key + t->key_error) * c->delta_size;
         double moved = t->key_error * c->delta_size;
-        double worst = row * e + t->decay_error * (own + cross) + key * c->delta_worst + moved +
+        double worst = carry(&r, s->cell.worst[at], t->pull_worst[j], s->worst[j]) +
+                       t->decay_error * (own + cross) + r.key * c->delta_worst + moved +
                        U_FP32 * added;
         worst = (worst + U_FP32 * fabs(value) + 2.0 * c->floor) / (1.0 - U_FP32);
-        double spread = sqrt(square(row * s->spread[j]) + square(U_FP32 * own) +
-                             square(U_FP32 * cross) + square(key * c->delta_spread) +
-                             square(U_FP32 * added) + square(U_FP32 * (fabs(value) + worst)));
-        double fixed = row * s->fixed[j] + t->exp_error * (own + cross) + key * c->delta_fixed +
-                       moved + 2.0 * c->floor;
-        s->cell.worst[at] = least(c->worst, worst);
-        s->cell.spread[at] = least(c->spread, spread);
-        s->cell.fixed[at] = least(c->fixed, fixed);
+        double spread = carry(&r, s->cell.spread[at], t->pull_spread[j], s->spread[j]);
+        spread = sqrt(square(spread) + square(U_FP32 * own) + square(U_FP32 * cross) +
+                      square(r.key * c->delta_spread) + square(U_FP32 * added) +
+                      square(U_FP32 * (fabs(value) + worst)));
+        double fixed = carry(&r, s->cell.fixed[at], t->pull_fixed[j], s->fixed[j]) +
+                       t->exp_error * (own + cross) + r.key * c->delta_fixed + moved +
+                       2.0 * c->floor;
+        s->cell.worst[at] = worst = least(c->worst, worst);
+        s->cell.spread[at] = spread = least(c->spread, spread);
+        s->cell.fixed[at] = fixed = least(c->fixed, fixed);
+        t->total_worst[j] += square(worst);
+        t->total_spread[j] += square(spread);
+        t->total_fixed[j] += square(fixed);
+        t->seen_worst[j] += query * worst;
+        t->seen_spread[j] += query * spread;
+        t->seen_fixed[j] += query * fixed;
     }
 }
 
-/* A column's norm is no larger than that of its elements' radii. */
-static void column_refine(struct kda_state *s, size_t j)
+/* out = sum_k S_k (scale q_k): D products and additions and the scale, wherever it is applied. */
+static void column_out(const struct token *t, const struct kda_state *s, size_t j,
+                       const struct kda_field *out, size_t at)
 {
-    size_t d = s->head_dim;
-    double worst = 0.0, spread = 0.0, fixed = 0.0;
+    double n = (double)t->dim + 1.0, size = s->norm[j] + s->worst[j];
+    double carried = least(t->query_norm * s->worst[j], t->seen_worst[j]);
+    double spread = least(t->query_norm * s->spread[j], t->seen_spread[j]);
+    double fixed = least(t->query_norm * s->fixed[j], t->seen_fixed[j]);
+    double other_query = t->query_error * size;
+    double reach = t->out_abs[j] + carried + other_query;
+    double floor = (n + 1.0) * TINY_FP32 * (1.0 + size);
 
-    for (size_t at = j; at < d * d; at += d) {
-        worst += square(s->cell.worst[at]);
-        spread += square(s->cell.spread[at]);
-        fixed += square(s->cell.fixed[at]);
-    }
-    s->worst[j] = least(s->worst[j], sqrt(worst));
-    s->spread[j] = least(s->spread[j], sqrt(spread));
-    s->fixed[j] = least(s->fixed[j], sqrt(fixed));
+    out->value[at] = t->out[j];
+    out->worst[at] = carried + other_query + gamma_n(n, U_FP32) * reach + floor;
+    out->spread[at] = sqrt(square(spread) + n * square(U_FP32) * square(reach));
+    out->fixed[at] = fixed + other_query + floor;
 }
 
-static void token_close(const struct token *t, struct kda_state *s, const struct kda_field *out,
-                        size_t i, bool last)
+/* The radii after the token, of columns, elements and outputs. */
+static void token_close(const struct token *t, struct kda_state *s, struct column *columns,
+                        const struct kda_field *out, size_t i)
 {
-    struct column c;
+    size_t d = t->dim;
 
-    for (size_t j = 0; j < t->dim; j++) {
-        column_step(t, s, j, &c);
-        column_out(t, j, &c, out, i * t->dim + j);
-        if (last)
-            column_cells(t, s, j, &c);
-        s->worst[j] = c.worst;
-        s->spread[j] = c.spread;
-        s->fixed[j] = c.fixed;
+    for (size_t j = 0; j < d; j++)
+        column_step(t, s, j, &columns[j]);
+    for (size_t k = 0; k < d; k++)
+        update_cells(t, s, columns, k);
+    for (size_t j = 0; j < d; j++) {
         s->norm[j] = t->new_norm[j];
-        if (last)
-            column_refine(s, j);
+        s->worst[j] = least(columns[j].worst, sqrt(t->total_worst[j]));
+        s->spread[j] = least(columns[j].spread, sqrt(t->total_spread[j]));
+        s->fixed[j] = least(columns[j].fixed, sqrt(t->total_fixed[j]));
+        column_out(t, s, j, out, i * d + j);
     }
 }
 
 void kda_recurrence_run(const struct kda_tokens *all, struct kda_state *s, struct kda_field *out)
 {
-    size_t d = all->head_dim;
-    double *work = doubles(9 * d);
-    struct token t = {
-        .dim = d,
-        .root = sqrt((double)d),
-        .decay = work,
-        .query = work + d,
-        .dot = work + 2 * d,
-        .dot_abs = work + 3 * d,
-        .norm = work + 4 * d,
-        .delta = work + 5 * d,
-        .out = work + 6 * d,
-        .out_abs = work + 7 * d,
-        .new_norm = work + 8 * d,
-    };
+    struct token t = {0};
+    struct column *columns = calloc(all->head_dim, sizeof(*columns));
 
+    if (!columns) {
+        fprintf(stderr, "out of memory: %zu columns\n", all->head_dim);
+        abort();
+    }
+    token_init(&t, all->head_dim);
     for (size_t i = 0; i < all->count; i++) {
         token_open(&t, all, i);
+        pull_radii(&t, s);
         decay_state(&t, s->cell.value);
         update_state(&t, s->cell.value);
-        token_close(&t, s, out, i, i + 1 == all->count);
+        token_close(&t, s, columns, out, i);
     }
-    free(work);
+    free(columns);
+    free(t.decay);
 }
 
 double kda_contraction(const struct kda_tokens *t)

@@ -19,8 +19,9 @@
  *     e_t <= L_t max_k exp(gate_t,k) e_(t-1) + local_t
  *
  * where local_t holds the roundings of that one token on the exact trajectory, magnitudes inflated by e.
- * An output's radius is |scale q| e_t plus its own sum's; a state element's the smaller of e_t and of what
- * its own row of the map makes of e_(t-1). `spread` adds independent roundings in quadrature, `fixed` adds
+ * Beside it each element carries its own radius, the smallest of e_t, of what its row of the map makes of
+ * e_(t-1), and of the elementwise worst case (better in the first tokens, and where channels decay at
+ * different rates); their norm caps e_t in turn. An output adds its own sum's roundings. `spread` adds independent roundings in quadrature, `fixed` adds
  * exp's errors and the underflow floors, which repeat from token to token, linearly.
  */
 #ifndef REFERENCE_KDA_RECURRENCE_H
@@ -63,7 +64,7 @@ struct bounded kda_field_at(const struct kda_field *f, size_t i);
 /* The state of one head with the error that a kernel's copy of it may have. */
 struct kda_state {
     size_t head_dim;
-    struct kda_field cell;          /* [D][D]: values always; radii as of the last run */
+    struct kda_field cell;          /* [D][D] */
     double *worst, *spread, *fixed; /* [D]: radii of each value column in the 2-norm; owned */
     double *norm;                   /* [D]: 2-norm of each value column; owned */
 };
@@ -74,8 +75,7 @@ void kda_state_release(struct kda_state *s);
 /* Exact contents from an fp32 [D, D]. */
 void kda_state_load(struct kda_state *s, const float *cells);
 
-/* Takes `t` in order. `out` has room for [count][D]. Two runs of n and m tokens are one of n + m, but that
-   the first leaves the elementwise radii of its last state. */
+/* Takes `t` in order. `out` has room for [count][D]. Two runs of n and m tokens are one of n + m. */
 void kda_recurrence_run(const struct kda_tokens *t, struct kda_state *s, struct kda_field *out);
 
 /* The product over the tokens of L_t max_k exp(gate_t,k): how much of the state's error survives them. */
