@@ -28,10 +28,14 @@ static bool is_bound(double x)
 static void classify(struct buffer_stats *s, double golden, double bound)
 {
     s->exact_zeros += golden == 0.0;
-    if (fabs(golden) > bound)
-        return;
-    if (bound <= ZERO_BOUND)
+    if (fabs(golden) <= bound && bound <= ZERO_BOUND) {
         s->zeros++;
+        return;
+    }
+    s->golden_norm2 += golden * golden;
+    s->bound_norm2 += bound * bound;
+    if (fabs(golden) > bound)
+        s->sharp++;
     else
         s->blind++;
 }

@@ -37,7 +37,9 @@ struct buffer_stats {
     size_t exact_zeros; /* golden is exactly 0 */
     size_t zeros;       /* |golden| <= bound <= ZERO_BOUND: a proven zero */
     size_t blind;       /* |golden| <= bound, and the bound is larger than that */
-    size_t idle;        /* VALUE and EXACT that the contents before the launch satisfy already */
+    size_t sharp;       /* |golden| > bound: a kernel that writes 0 would be caught here */
+    double golden_norm2, bound_norm2; /* sums of squares over the blind and the sharp ones */
+    size_t idle; /* VALUE and EXACT that the contents before the launch satisfy already */
 
     double max_error;    /* infinite when NaN was met */
     double ratio_likely; /* max error/likely; 0/0 is 0, x/0 is infinite; infinite with exact_bad */

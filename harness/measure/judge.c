@@ -1,5 +1,6 @@
 #include "measure/judge.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,25 +137,36 @@ static bool find_fail(const struct problem *p, const struct evidence *ev, struct
     return false;
 }
 
+static bool is_blind(const struct buffer_stats *s)
+{
+    const double few = 1.0 - JUDGE_MOSTLY;
+    double told = (double)(s->sharp + s->blind);
+    if (told <= few * (double)s->values)
+        return false;
+    return !(s->bound_norm2 <= JUDGE_WRONG_BY * JUDGE_WRONG_BY * s->golden_norm2) ||
+           (double)s->sharp < few * told;
+}
+
 static bool mistrust_buffer(const struct problem *p, const struct buffer *b,
                             const struct buffer_stats *s, struct finding f)
 {
     char at[128];
-    double values = (double)s->values;
     if (s->unbounded.count > 0) {
         where(b, s->unbounded.first, at);
         snprintf(f.out, f.n, "the golden of %s has no finite value or bound (%zu of %zu values)",
                  at, s->unbounded.count, s->values);
         return true;
     }
-    double blind = (double)s->blind, told = (double)(s->values - s->zeros);
-    if (blind > JUDGE_MOSTLY_BLIND * told && blind > (1.0 - JUDGE_MOSTLY_ZERO) * values) {
-        snprintf(f.out, f.n, "the bound of %s exceeds the golden's magnitude for %zu of %zu values",
-                 b->name, s->blind, s->values);
+    if (is_blind(s)) {
+        snprintf(
+            f.out, f.n,
+            "the bounds of %s are too wide to prove anything: %.3g of the golden's norm, and only "
+            "%zu of %zu values exceed theirs",
+            b->name, sqrt(s->bound_norm2 / s->golden_norm2), s->sharp, s->values);
         return true;
     }
     size_t zeros = s->exact_zeros > s->zeros ? s->exact_zeros : s->zeros;
-    if ((double)zeros > JUDGE_MOSTLY_ZERO * values && !case_declares_zero(&p->tc)) {
+    if ((double)zeros > JUDGE_MOSTLY * (double)s->values && !case_declares_zero(&p->tc)) {
         snprintf(f.out, f.n,
                  "%zu of %zu goldens of %s are zero and the case does not ask for zeros", zeros,
                  s->values, b->name);

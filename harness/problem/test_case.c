@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "problem/fill.h"
 #include "problem/operator.h"
 
 static const char *const tier_names[] = {"smoke", "full", "perf"};
@@ -259,7 +260,8 @@ bool case_declares_zero(const struct test_case *tc)
 {
     for (unsigned i = 0; tc->op->params[i].key != NULL; i++) {
         const struct param *p = &tc->op->params[i];
-        if (p->choices != NULL && strcmp(p->choices[tc->value[i]], "zero") == 0)
+        const char *choice = p->choices != NULL ? p->choices[tc->value[i]] : "";
+        if (strcmp(choice, "zero") == 0 || strcmp(choice, gate_regimes[GATE_ONE]) == 0)
             return true;
     }
     return false;

@@ -55,9 +55,9 @@ int case_parse_for(const struct operator* op, const char *text, struct test_case
 uint32_t case_u32(const struct test_case *tc, const char *key);
 /* The chosen name of a parameter with choices. */
 const char *case_choice(const struct test_case *tc, const char *key);
-/* True when some parameter's chosen name is "zero": the case then means its zeros, and an output
-   that is zero throughout is no reason to mistrust it (measure/judge.h). Name choices accordingly.
- */
+/* True when some parameter's chosen name is "zero", or "one", the gate regime whose log decays are
+   zero: the case then means its zeros, and an output that is zero throughout is no reason to
+   mistrust it (measure/judge.h). Name choices accordingly. */
 bool case_declares_zero(const struct test_case *tc);
 
 /*
