@@ -34,6 +34,7 @@ int cmd_report(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_golden(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_resources(int argc, char **argv);
 
 /* Prints `deltarig: <text>` to standard error and returns the exit code of the error's kind:
    EXIT_INPUT, or EXIT_FAIL for ERR_SYSTEM. */

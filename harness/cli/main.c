@@ -11,6 +11,7 @@ const struct command cli_commands[] = {
     {"merge", "join results of several machines or shards", cmd_merge},
     {"list", "show operators and cases", cmd_list},
     {"golden", "compute, check or export what the reference says", cmd_golden},
+    {"resources", "what the kernels ask of GB10, without one", cmd_resources},
     {"devices", "show the devices of this machine", cmd_devices},
     {NULL, NULL, NULL},
 };
