@@ -1,0 +1,291 @@
+/* The command line as its users meet it: exit codes, one-line errors, results, resuming. Runs
+ * build/deltarig. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/file.h"
+#include "base/shell.h"
+#include "base/text.h"
+
+#include <cmocka.h> /* last, as everywhere in the tests */
+
+static char folder[] = "/tmp/deltarig-test-cli";
+static struct text out; /* what the last command printed, both streams */
+
+/* "$D" in the command is the test's own folder, "deltarig" the program. */
+static int run(const char *command)
+{
+    struct text script;
+    struct err err = ERR_INIT;
+    struct shell_run how = {.limit = 1 << 22, .with_stderr = 1};
+    int status = -1;
+    text_init(&script);
+    text_addf(&script, "D=%s; deltarig() { build/deltarig \"$@\"; }; %s", folder, command);
+    char shell[] = "sh", flag[] = "-c";
+    char *argv[] = {shell, flag, script.data, NULL};
+    text_clear(&out);
+    if (shell_capture(argv, &how, &out, &status, &err) < 0)
+        fail_msg("%s: %s", command, err.text);
+    text_release(&script);
+    return status;
+}
+
+static void expect(int code, const char *command, const char *says)
+{
+    int got = run(command);
+    if (got != code || strstr(out.data, says) == NULL)
+        fail_msg("%s: exit %d, wanted %d and '%s', printed:\n%s", command, got, code, says,
+                 out.data);
+}
+
+static size_t lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    text_init(&out);
+    return run(
+        "rm -rf $D; mkdir -p $D/bad $D/none $D/foreign; cp build/kernels/cpu/norm.so $D/foreign/");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    run("rm -rf $D");
+    text_release(&out);
+    return 0;
+}
+
+/* Two quick cases of one operator. */
+#define PAIR "'gdn_flag_clear words={2,3} at=1'"
+
+static void help_is_everywhere(void **state)
+{
+    (void)state;
+    expect(0, "deltarig --help", "Exit codes: 0 pass, 1 fail, 2 bad input, 3 nothing");
+    expect(0, "deltarig help", "verify");
+    static const char *const commands[] = {"verify", "bench",  "compare", "report",
+                                           "merge",  "golden", "list",    "devices"};
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "deltarig %s --help", commands[i]);
+        expect(0, line, "usage: deltarig");
+    }
+}
+
+static void bad_options_are_one_line_and_exit_2(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"deltarig", "usage"},
+        {"deltarig verfy", "unknown command 'verfy'"},
+        {"deltarig verify --devise cpu", "--devise: no such option"},
+        {"deltarig verify -x", "-x: no such option"},
+        {"deltarig verify --jobs", "--jobs: its value is missing"},
+        {"deltarig verify --jobs two", "--jobs: the value must be a whole number"},
+        {"deltarig verify --jobs -1", "--jobs: the value must be a whole number"},
+        {"deltarig verify --timeout 0", "--timeout: the value must be a number"},
+        {"deltarig verify --timeout nan", "--timeout: the value must be a number"},
+        {"deltarig verify --json --json", "--json: given twice"},
+        {"deltarig verify --json=1", "--json: takes no value"},
+        {"deltarig verify --out=", "--out: the value is empty"},
+        {"deltarig verify --tier quick", "--tier quick: use smoke"},
+        {"deltarig verify --device tpu --case " PAIR, "unknown device \"tpu\""},
+        {"deltarig verify --require nothing_like_it", "no operator has an entry of that name"},
+        {"deltarig verify --resume", "--resume needs --out FILE"},
+        {"deltarig verify --case gdn_woa gdn_fold", "--case and patterns exclude each other"},
+        {"deltarig golden --export $D/npy --case " PAIR, "--export takes one case"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expect(2, rows[i][0], rows[i][1]);
+        if (i > 0)
+            assert_int_equal(lines(out.data), 1);
+    }
+}
+
+static void bad_cases_say_where_and_how_to_mend(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"deltarig verify --case 'no_operator n=1'", "unknown operator 'no_operator'; there are:"},
+        {"deltarig verify --case 'gdn_flag_clear wrds=1'",
+         "unknown key 'wrds'; gdn_flag_clear takes:"},
+        {"deltarig verify --case 'gdn_flag_clear words=0'", "from 1 to"},
+        {"deltarig verify --case 'gdn_flag_clear words=99999999999999'", "from 1 to"},
+        {"deltarig verify --cases $D/missing", "/missing"},
+        {"deltarig verify --cases $D/none", "holds no .case file"},
+        {"deltarig list --cases $D/none", "holds no .case file"},
+        {"printf '[smoke]\\ngdn_fold nk={1\\n' >$D/bad/gdn_fold.case; deltarig verify --cases "
+         "$D/bad",
+         "bad/gdn_fold.case:2: '{' without its '}'"},
+        {"printf '[smoke]\\ngdn_fold bach=1\\n' >$D/bad/gdn_fold.case; deltarig list --cases "
+         "$D/bad",
+         "bad/gdn_fold.case:2: gdn_fold: unknown key 'bach'"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expect(2, rows[i][0], rows[i][1]);
+        assert_int_equal(lines(out.data), 1);
+    }
+}
+
+/* The operator itself refuses: one ERROR among the verdicts, the others are not lost, exit 2. */
+static void impossible_dims_are_the_users_to_mend(void **state)
+{
+    (void)state;
+    expect(2,
+           "printf '[smoke]\\ngdn_flag_clear words=2 at={5,1}\\n' >$D/bad/gdn_flag_clear.case; "
+           "rm -f $D/bad/gdn_fold.case; deltarig verify --device cpu --cases $D/bad --out "
+           "$D/dims.jsonl",
+           "bad/gdn_flag_clear.case:2: ");
+    assert_non_null(strstr(out.data, "2 cases: 1 PASS 1 ERROR"));
+}
+
+static void nothing_executed_is_exit_3(void **state)
+{
+    (void)state;
+    expect(3, "deltarig verify 'no such case anywhere'", "no case matches");
+    expect(3, "deltarig list 'no such case anywhere'", "no case matches");
+    expect(3, "deltarig list --operators nothing_like_it", "");
+    expect(3, "deltarig verify --device cpu --kernels $D/foreign --case " PAIR, "2 SKIP");
+    assert_non_null(strstr(out.data, "nothing was executed"));
+    expect(1, "deltarig verify --device cpu --kernels $D/foreign --require all --case " PAIR,
+           "a required entry is missing");
+    expect(1,
+           "deltarig verify --device cpu --kernels $D/foreign --require "
+           "gated_delta_rule_wy4_flag_clear --case " PAIR,
+           "2 FAIL");
+    expect(2, "deltarig verify --device cpu --kernels $D/none --case " PAIR, "none");
+}
+
+static void a_missing_gpu_is_named(void **state)
+{
+    (void)state;
+    expect(2, "deltarig verify --device cuda:77 --case " PAIR, "cuda:77");
+    assert_int_equal(lines(out.data), 1);
+}
+
+/* --- results
+ * ----------------------------------------------------------------------------------------- */
+
+static void results_are_kept_and_shown(void **state)
+{
+    (void)state;
+    expect(0, "deltarig verify --device cpu --case " PAIR " --out $D/a.jsonl --junit $D/a.xml",
+           "2 cases: 2 PASS");
+    expect(0, "grep -c '\"type\": *\"verify\"' $D/a.jsonl", "2");
+    expect(0, "cat $D/a.xml", "<testsuite");
+    expect(0, "deltarig verify --device cpu --json --case " PAIR, "\"verdict\"");
+    size_t records = 0;
+    char *save = NULL;
+    for (char *line = strtok_r(out.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        json_t *json = json_loads(line, 0, NULL);
+        assert_non_null(json);
+        const char *type = json_string_value(json_object_get(json, "type"));
+        records += type != NULL && strcmp(type, "verify") == 0;
+        json_decref(json);
+    }
+    assert_int_equal(records, 2);
+    expect(2, "deltarig verify --device cpu --case " PAIR " --out /proc/none/a.jsonl",
+           "/proc/none");
+}
+
+static void the_table_does_not_depend_on_the_workers(void **state)
+{
+    (void)state;
+    expect(0,
+           "for j in 1 2 3; do deltarig verify gdn_flag_clear kda_fill --device cpu --jobs $j "
+           "--out $D/j.jsonl | awk '/^PASS/ { $3 = \"\"; print }' >$D/j$j; done; "
+           "test -s $D/j1 && cmp $D/j1 $D/j2 && cmp $D/j1 $D/j3 && echo same",
+           "same");
+    expect(0,
+           "deltarig verify gdn_flag_clear kda_fill --device cpu --in-process --out $D/j.jsonl | "
+           "awk '/^PASS/ { $3 = \"\"; print }' | cmp - $D/j1 && echo same",
+           "same");
+}
+
+/* A run that died in the middle of a record: the rest is done, the torn record again. */
+static void resuming_finishes_what_was_cut_short(void **state)
+{
+    (void)state;
+    expect(0, "deltarig verify --device cpu --case 'gdn_flag_clear words={2,3,4}' --out $D/r.jsonl",
+           "3 PASS");
+    expect(0, "head -c -100 $D/r.jsonl >$D/cut && mv $D/cut $D/r.jsonl", "");
+    expect(0,
+           "deltarig verify --device cpu --case 'gdn_flag_clear words={2,3,4,5}' --out $D/r.jsonl "
+           "--resume",
+           "4 PASS (2 from the earlier run)");
+    expect(0, "grep -c '\"type\": *\"verify\"' $D/r.jsonl", "4");
+    expect(0,
+           "deltarig verify --device cpu --case 'gdn_flag_clear words={2,3,4,5}' --out $D/r.jsonl "
+           "--resume",
+           "4 PASS (4 from the earlier run)");
+    expect(
+        0,
+        "deltarig verify --device cpu --case 'gdn_flag_clear words=9' --out $D/new.jsonl --resume",
+        "1 PASS");
+    expect(2,
+           "echo nonsense >$D/junk; deltarig verify --device cpu --case " PAIR
+           " --out $D/junk --resume",
+           "junk:1");
+}
+
+static void goldens_are_checked(void **state)
+{
+    (void)state;
+#define GOLDEN " --golden-dir $D/golden --case 'gdn_flag_clear words=2 at=1'"
+    expect(3, "deltarig golden --check" GOLDEN, "absent");
+    expect(0, "deltarig golden" GOLDEN, "1 exact, 1 kept");
+    expect(0, "deltarig golden --check" GOLDEN, "same");
+    expect(0, "deltarig golden" GOLDEN " --export $D/npy && ls $D/npy", "flags.value.npy");
+    expect(2, "truncate -s -3 $D/golden/*.golden; deltarig golden --check" GOLDEN,
+           "truncated golden");
+    assert_int_equal(lines(out.data), 1);
+    expect(0, "deltarig verify --device cpu" GOLDEN, "warning: a damaged golden is computed anew");
+    expect(0, "deltarig golden --check" GOLDEN, "same");
+#undef GOLDEN
+}
+
+static void lists_are_complete(void **state)
+{
+    (void)state;
+    expect(0, "deltarig list --tier smoke", "smoke  gdn_flag_clear");
+    expect(0, "deltarig list --json gdn_flag_clear", "\"tier\":\"smoke\"");
+    expect(0, "deltarig list --operators gdn_flag_clear",
+           "launches gated_delta_rule_wy4_flag_clear");
+    expect(0, "deltarig list --operators --json | wc -l", "");
+    assert_true(atoi(out.data) >= 4);
+    expect(0, "cd $D && $OLDPWD/build/deltarig list --tier smoke",
+           "gdn_flag_clear"); /* from anywhere */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_is_everywhere),
+        cmocka_unit_test(bad_options_are_one_line_and_exit_2),
+        cmocka_unit_test(bad_cases_say_where_and_how_to_mend),
+        cmocka_unit_test(impossible_dims_are_the_users_to_mend),
+        cmocka_unit_test(nothing_executed_is_exit_3),
+        cmocka_unit_test(a_missing_gpu_is_named),
+        cmocka_unit_test(results_are_kept_and_shown),
+        cmocka_unit_test(the_table_does_not_depend_on_the_workers),
+        cmocka_unit_test(resuming_finishes_what_was_cut_short),
+        cmocka_unit_test(goldens_are_checked),
+        cmocka_unit_test(lists_are_complete),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
