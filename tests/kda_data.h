@@ -15,6 +15,7 @@
 #include "problem/dtype.h"
 #include "problem/fill.h"
 #include "reference/kda_recurrence.h"
+#include "tests/npy_array.h"
 
 /* One head's operands, all exactly representable in the kernels' types. */
 struct kda_case {
@@ -62,53 +63,20 @@ static inline struct kda_tokens kda_case_tokens(const struct kda_case *c)
     };
 }
 
-/* Element `i` of a stored array of `type` ('2' bf16 bits, '4' float, '8' double). */
-static inline double npy_element(char type, const char *data, size_t i)
-{
-    uint16_t half;
-    float single;
-    double wide;
-
-    if (type == '2') {
-        memcpy(&half, data + 2 * i, sizeof(half));
-        return (double)bf16_to_float(half);
-    }
-    if (type == '4') {
-        memcpy(&single, data + 4 * i, sizeof(single));
-        return (double)single;
-    }
-    memcpy(&wide, data + 8 * i, sizeof(wide));
-    return wide;
-}
-
-/* `take` numbers, `skip` apart, from element `first` on; false when there is no such file. */
-struct npy_rows {
+/* `rows` rows of `row` numbers, `stride` apart, from element `first` of a stored array. */
+struct stored_rows {
     size_t first, row, stride, rows;
 };
 
-static inline bool npy_read(const char *set, const char *name, struct npy_rows r, double *out)
+static inline void stored_read(const char *set, const char *name, struct stored_rows r, double *out)
 {
-    char path[256], type;
-    long bytes;
-    snprintf(path, sizeof(path), "tests/data/%s/%s.npy", set, name);
-    FILE *f = fopen(path, "rb");
+    char path[128];
 
-    if (!f)
-        return false;
-    if (fseek(f, 0, SEEK_END) != 0 || (bytes = ftell(f)) < 10 || fseek(f, 0, SEEK_SET) != 0)
-        abort();
-    char *all = xcalloc((size_t)bytes + 1, 1);
-    if (fread(all, 1, (size_t)bytes, f) != (size_t)bytes)
-        abort();
-    fclose(f);
-    size_t header = (size_t)(unsigned char)all[8] | (size_t)(unsigned char)all[9] << 8;
-    const char *descr = strstr(all + 10, "'<");
-    type = descr[3];
+    snprintf(path, sizeof(path), "%s/%s", set, name);
+    struct npy_array all = npy_array_read(path);
     for (size_t i = 0; i < r.rows; i++)
-        for (size_t k = 0; k < r.row; k++)
-            out[i * r.row + k] = npy_element(type, all + 10 + header, r.first + i * r.stride + k);
-    free(all);
-    return true;
+        memcpy(out + i * r.row, all.value + r.first + i * r.stride, r.row * sizeof(*out));
+    free(all.value);
 }
 
 /* The stored cases normalise q and k themselves: x / sqrt(sum x^2 + 1e-6). */
@@ -123,26 +91,34 @@ static inline void kda_normalise(double *x, size_t rows, size_t dim)
     }
 }
 
-/* Head `head` of `heads` of the stored case. */
-static inline void kda_case_load(struct kda_case *c, const char *set, size_t heads, size_t head,
-                                 size_t dim, size_t count)
+/* A stored case; `carried`: it has an initial state. */
+struct stored_case {
+    const char *name;
+    size_t heads, dim, count;
+    bool carried;
+};
+
+static inline void kda_case_load(struct kda_case *c, const struct stored_case *set, size_t head)
 {
-    struct npy_rows rows = {head * dim, dim, heads * dim, count};
-    struct npy_rows cells = {head * dim * dim, dim, dim, dim};
-    double *state = xcalloc(dim * dim, sizeof(*state));
+    size_t dim = set->dim, count = set->count, cells = dim * dim;
+    struct stored_rows rows = {head * dim, dim, set->heads * dim, count};
+    struct stored_rows state = {head * cells, cells, cells, 1};
 
     kda_case_init(c, dim, count);
     c->out = xcalloc(count * dim, sizeof(double));
-    c->last = xcalloc(dim * dim, sizeof(double));
-    if (!npy_read(set, "q.bf16", rows, c->query) || !npy_read(set, "k.bf16", rows, c->key) ||
-        !npy_read(set, "v.bf16", rows, c->value) || !npy_read(set, "g", rows, c->gate) ||
-        !npy_read(set, "o", rows, c->out) || !npy_read(set, "ht", cells, c->last) ||
-        !npy_read(set, "beta", (struct npy_rows){head, 1, heads, count}, c->beta))
-        abort();
-    if (npy_read(set, "h0", cells, state)) /* absent: zero */
-        for (size_t i = 0; i < dim * dim; i++)
-            c->state[i] = (float)state[i];
-    free(state);
+    c->last = xcalloc(cells, sizeof(double));
+    stored_read(set->name, "q.bf16", rows, c->query);
+    stored_read(set->name, "k.bf16", rows, c->key);
+    stored_read(set->name, "v.bf16", rows, c->value);
+    stored_read(set->name, "g", rows, c->gate);
+    stored_read(set->name, "o", rows, c->out);
+    stored_read(set->name, "beta", (struct stored_rows){head, 1, set->heads, count}, c->beta);
+    if (set->carried) {
+        stored_read(set->name, "h0", state, c->last);
+        for (size_t i = 0; i < cells; i++)
+            c->state[i] = (float)c->last[i];
+    }
+    stored_read(set->name, "ht", state, c->last);
     kda_normalise(c->query, count, dim);
     kda_normalise(c->key, count, dim);
 }
@@ -157,8 +133,8 @@ static inline void kda_unit_rows(double *x, uint64_t key, size_t rows, size_t di
             sum += x[i * dim + k] * x[i * dim + k];
         }
         for (size_t k = 0; k < dim; k++)
-            x[i * dim + k] = (double)bf16_to_float(
-                bf16_from_double(norm * x[i * dim + k] / sqrt(sum)));
+            x[i * dim + k] =
+                (double)bf16_to_float(bf16_from_double(norm * x[i * dim + k] / sqrt(sum)));
     }
 }
 

@@ -8,16 +8,16 @@
 #include "tests/kda_data.h"
 
 enum model {
-    MODEL_RIGHT,          /* sums in sequence */
-    MODEL_PAIRWISE,       /* sums by halves */
-    MODEL_FUSED,          /* multiply-adds with one rounding */
-    MODEL_BF16_SUMS,      /* wrong: sums kept in bf16 */
-    MODEL_BF16_STATE,     /* wrong: the state rounded to bf16 after each token or chunk */
-    MODEL_BF16_BETA,      /* wrong: beta narrowed to bf16 */
-    MODEL_LATE_DECAY,     /* wrong: the decay after the delta */
-    MODEL_LAST_DECAY,     /* wrong (chunk): the state's decay from the token before the last */
-    MODEL_TWICE_DECAYED,  /* wrong (chunk): the decay counted twice in w */
-    MODEL_UNSCALED,       /* wrong: the scale missing from the query */
+    MODEL_RIGHT,         /* sums in sequence */
+    MODEL_PAIRWISE,      /* sums by halves */
+    MODEL_FUSED,         /* multiply-adds with one rounding */
+    MODEL_BF16_SUMS,     /* wrong: sums kept in bf16 */
+    MODEL_BF16_STATE,    /* wrong: the state rounded to bf16 after each token or chunk */
+    MODEL_BF16_BETA,     /* wrong: beta narrowed to bf16 */
+    MODEL_LATE_DECAY,    /* wrong: the decay after the delta */
+    MODEL_LAST_DECAY,    /* wrong (chunk): the state's decay from the token before the last */
+    MODEL_TWICE_DECAYED, /* wrong (chunk): the decay counted twice in w */
+    MODEL_UNSCALED,      /* wrong: the scale missing from the query */
 };
 
 static inline float narrow(float x)
@@ -219,8 +219,8 @@ static inline void model_scan(enum model m, const struct model_chunk *x, float *
         for (size_t j = 0; j <= i; j++)
             p[j] = scale * model_pair(m, x, x->q, i, j);
         for (size_t j = 0; j < d; j++)
-            out[i * d + j] = scale * model_dot(m, q, 1, s + j, d, d) +
-                             model_dot(m, p, 1, v + j, d, i + 1);
+            out[i * d + j] =
+                scale * model_dot(m, q, 1, s + j, d, d) + model_dot(m, p, 1, v + j, d, i + 1);
     }
     model_scan_update(m, x, v, s);
     free(v);
