@@ -23,6 +23,10 @@
  * bound, `element`, wherever that is the smaller. Worst adds norms. Spread adds in quadrature
  * what is independent: the spread of any fixed direction is at most the root of the summed
  * squares over the column.
+ *
+ * Spread takes the roundings of different tokens as independent, so it is for tokens that differ.
+ * The same token thousands of times under a gate near 1 drives an fp32 state to a fixed point,
+ * where every step errs alike: then only worst holds.
  */
 #ifndef REFERENCE_GATED_DELTA_RULE_H
 #define REFERENCE_GATED_DELTA_RULE_H

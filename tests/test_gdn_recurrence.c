@@ -127,6 +127,28 @@ static void test_narrow_kernels_exceed_at_every_length(void **state)
         }
 }
 
+/*
+ * Where rounding errors are NOT independent: one token over and over, gate 1. The fp32 state
+ * reaches a fixed point and errs the same way at every step. The worst case still holds; the
+ * likely one need not, which is why cases draw fresh tokens.
+ */
+static void test_repeated_token_keeps_the_worst_case(void **state)
+{
+    (void)state;
+    static struct model_case c;
+    static struct walk w;
+    struct model m = {FORM_TOKENS, ORDER_CHAIN, 0, FAULT_NONE};
+    struct ratios r = {0};
+    uint64_t seed = 5;
+    model_tokens(&c, GATES_ONE, &seed);
+    model_random_state(&c, 1.0, &seed);
+    walk_init(&w, &c);
+    for (int t = 0; t < TOKENS; t++)
+        walk_token(&w, &m, &c, 0, &r);
+    print_message("one token %d times: state %.3f/%.3f\n", TOKENS, r.state.worst, r.state.likely);
+    assert_true(r.state.worst < 1.0 && r.u.worst < 1.0 && r.output.worst < 1.0);
+}
+
 struct chain {
     double state[MODEL_K][MODEL_V];
     struct gdr_error before[MODEL_V], after[MODEL_V];
@@ -200,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_recurrence_within),
         cmocka_unit_test(test_narrow_kernels_exceed_at_every_length),
+        cmocka_unit_test(test_repeated_token_keeps_the_worst_case),
         cmocka_unit_test(test_chain_within),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
