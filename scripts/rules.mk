@@ -72,10 +72,11 @@ FATBIN   := $(if $(NVCC),$(patsubst %.cu,$(B)/kernels/cuda/%.fatbin,$(notdir $(C
 PREPASS  := $(B)/tools/cuda-prepass
 vpath %.cu kernels/gb10 kernels/bench
 
-$(PREPASS): scripts/cuda-prepass.c
+PREPASS_C := $(sort $(wildcard scripts/cuda-*.c))
+$(PREPASS): $(PREPASS_C) scripts/cuda-prepass.h
 	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) $(CFLAGS) $< -o $@
+	@echo "  CC      $@"
+	@$(CC) $(CFLAGS) $(PREPASS_C) -o $@
 
 $(B)/kernels/cpu/%.so: %.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
 	@mkdir -p $(@D)
