@@ -78,15 +78,13 @@ static void right_models_stay_within(void **unused)
         }
 }
 
-/* The models that are right ones in some regimes: without decay there is none to misplace, and decays of
-   exp(-5) a token leave nothing of the state that a chunk began with. */
+/* The models that are right ones in some regimes: without decay there is none to misplace, and where decays
+   reach exp(-5) a token, nothing is left of the state that a chunk began with. */
 static bool harmless(enum model m, int regime)
 {
-    bool fierce = regime == GATE_STRONG || regime == GATE_ZERO || regime == GATE_LOWER;
-
-    if (regime == GATE_ONE)
-        return m == MODEL_LAST_DECAY || m == MODEL_TWICE_DECAYED;
-    return m == MODEL_LAST_DECAY && fierce;
+    if (m == MODEL_LAST_DECAY)
+        return regime != GATE_MODEL && regime != GATE_LAZY;
+    return m == MODEL_TWICE_DECAYED && regime == GATE_ONE;
 }
 
 static void wrong_models_exceed(void **unused)
