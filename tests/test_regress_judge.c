@@ -185,8 +185,7 @@ static void differences_of_a_tick_are_refused(void **state)
     suite_close(&s);
 }
 
-/* --- the error rates of whole suites
-   ------------------------------------------------------------ */
+/* --- the error rates of whole suites ---------------------------------------------------------- */
 
 #define SUITES 60
 #define CASES  40
@@ -278,8 +277,7 @@ static void one_planted_slowdown_is_found_every_time(void **state)
     suite_close(&s);
 }
 
-/* --- guards on the samples
-   ----------------------------------------------------------------------- */
+/* --- guards on the samples -------------------------------------------------------------------- */
 
 static void make_record(struct bench_record *r, struct bench_sample *sample, unsigned n)
 {

@@ -74,7 +74,7 @@ static void add_tics(const struct bars *b, struct text *out)
 
         if (row == last || row > b->rows)
             continue;
-        text_add(out, last ? ", " : "");
+        text_addf(out, "%s\"%u  \".", last ? ", " : "", row);
         plot_case_label(out, b->g->bench[i]->case_text, 64);
         text_addf(out, " -%u", row);
         last = row;
@@ -111,7 +111,7 @@ static bool make(struct bars *b, const char *name, const char *title, const char
     add_blocks(b, &blocks);
     if (b->rows > 0) {
         snprintf(file, sizeof file, "%s-%s", name, b->g->slug);
-        plot_init(p, file, title, 1200, MARGIN_PIXELS + ROW_PIXELS * b->rows);
+        plot_init(p, file, title, 1400, MARGIN_PIXELS + ROW_PIXELS * b->rows);
         text_add_bytes(&p->script, blocks.data, blocks.len);
         add_tics(b, &p->script);
         if (!b->g->device->emulated)
@@ -120,7 +120,7 @@ static bool make(struct bars *b, const char *name, const char *title, const char
                   "set xlabel '%s'\nset yrange [-%u.8:-0.2]\nset xrange [0:%.6g]\n"
                   "set style fill solid 0.7 border lc rgb '#000000'\n"
                   "set style textbox opaque noborder margins 0.5,0.2\n"
-                  "set key outside top center horizontal\nset grid noytics\n",
+                  "set key outside right top vertical Left reverse\nset grid noytics\n",
                   axis, b->rows, b->longest * 1.45);
         text_addf(&p->script,
                   "plot $cold u (0):(-$1):(0):2:(-$1):(-$1+0.38) w boxxyerror lc rgb '#1b4f8a' "

@@ -127,7 +127,7 @@ bool figure_samples(const struct device_group *g, struct plot *p)
                   g->device->emulated
                       ? "Every sample (emulated wall time), as deviation from the median"
                       : "Every sample, as deviation from the median of its case",
-                  1200, MARGIN_PIXELS + ROW_PIXELS * rows);
+                  1400, MARGIN_PIXELS + ROW_PIXELS * rows);
         p->note =
             "n: samples. Within a strip time runs downwards. Box: 95% interval of the median. "
             "Crosses: flagged samples (throttled or at a low clock), not used.";
@@ -137,7 +137,7 @@ bool figure_samples(const struct device_group *g, struct plot *p)
                   "set xlabel 'deviation from the median [%%]'\nset yrange [-%u.8:-0.2]\n"
                   "set xrange [-%.4g:%.4g]\nset grid noytics\nset style fill solid 0.25 noborder\n"
                   "clip(v) = v > %.4g ? %.4g : v < -%.4g ? -%.4g : v\n"
-                  "set key outside top center horizontal\n",
+                  "set key outside right top vertical Left reverse\n",
                   rows, axis, axis, axis, axis, axis, axis);
         text_add(&p->script,
                  "plot $interval u 1:(-$3):1:2:(-$3-0.42):(-$3+0.42) w boxxyerror lc rgb '#888888' "
@@ -195,7 +195,7 @@ bool figure_forest(const struct comparison *c, const struct regress_options *opt
         return false;
     }
     comparison_order(c, order);
-    plot_init(p, "regression", "Change of the time, new against base, with 95% intervals", 1200,
+    plot_init(p, "regression", "Change of the time, new against base, with 95% intervals", 1400,
               MARGIN_PIXELS + ROW_PIXELS * (unsigned)rows);
     p->note =
         "Interval: bootstrap over rounds. Band: the threshold, changes within it are never called. "
@@ -208,7 +208,7 @@ bool figure_forest(const struct comparison *c, const struct regress_options *opt
               "set yrange [-%zu.8:-0.2]\nset grid noytics\n"
               "set object 1 rectangle from -%.4g,graph 0 to %.4g,graph 1 fc rgb '#dddddd' fs solid "
               "noborder behind\nset arrow from 0,graph 0 to 0,graph 1 nohead ls 5 dt 1 lw 1\n"
-              "set key outside top center horizontal\nplot ",
+              "set key outside right top vertical Left reverse\nplot ",
               rows, margin, margin);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         text_addf(&p->script, "%s$%s u 1:(-$2):3:4 w xerrorbars lw 1.5 %s title '%s (%zu)'",

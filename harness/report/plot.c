@@ -109,13 +109,16 @@ int plot_draw(const struct plot *p, const char *folder, struct err *err)
    one page they must not be. */
 static void add_unique(struct text *out, const char *svg, const char *name)
 {
-    static const char *const ids[] = {"gpDot", "gpPt", "gpPat", "gnuplot_canvas"};
+    static const char *const ids[] = {"gpDot",        "gpPt",    "gpPat",  "gnuplot_canvas",
+                                      "gnuplot_plot", "greybox", "textbox"};
     const char *p = svg;
 
     while (*p) {
+        /* An id stands behind a quote, a reference to it behind '#'; words of a label do not. */
+        bool may = p > svg && strchr("'\"#", p[-1]) != NULL;
         size_t matched = 0;
 
-        for (size_t i = 0; i < sizeof ids / sizeof *ids && !matched; i++)
+        for (size_t i = 0; may && i < sizeof ids / sizeof *ids && !matched; i++)
             if (strncmp(p, ids[i], strlen(ids[i])) == 0)
                 matched = strlen(ids[i]);
         if (matched)

@@ -195,7 +195,7 @@ static void time_row(struct table *t, const struct device_group *g, const struct
         return;
     }
     number_cell(t, 4, 1e-3 * (r->read_bytes + r->write_bytes) / us); /* bytes/us = MB/s */
-    number_cell(t, 4, 1e-3 * r->flops / us);
+    number_cell(t, 4, 1e-6 * r->flops / us);
     number_cell(t, 3, r->valid ? r->roof_percent : us);
     table_cell(t, "%s", r->roof);
     time_cell(t, r->gb10_floor_us);
@@ -212,7 +212,7 @@ void summary_times(enum view view, const struct device_group *g, struct text *ou
         {"95% interval", 'r'},
         {"samples", 'r'},
         {"GB/s", 'r'},
-        {"GFLOP/s", 'r'},
+        {"TFLOP/s", 'r'},
         {"% of roof", 'r'},
         {"roof", 'l'},
         {"floor on GB10, computed [us]", 'r'},
