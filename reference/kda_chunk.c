@@ -88,9 +88,9 @@ static void chunk_release(struct chunk *c)
     free(c->block);
 }
 
-/* The rows that exponentiate: an exponent gc has gc's error, a difference of two both and a rounding, but
-   gc_last - gc_last is 0 in any arithmetic. Products by the key, the query and the scale are counted where
-   the rows are used. */
+/* The rows that exponentiate: an exponent gc has gc's error, a difference of two both and a
+   rounding, but gc_last - gc_last is 0 in any arithmetic. Products by the key, the query and the
+   scale are counted where the rows are used. */
 static void exponent_rows(struct chunk *c)
 {
     size_t d = c->dim, n = c->count;
@@ -185,8 +185,9 @@ static void row_times_state(const double *row, const struct kda_state *s, double
 }
 
 /*
- * v'_i = u_i - w_i S: D products, D additions, one subtraction over the kernel's u and w. What their radii
- * move, |dw_i S| <= |dw_i| |S|, is shared between the tokens (all come from the same T).
+ * v'_i = u_i - w_i S: D products, D additions, one subtraction over the kernel's u and w. What
+ * their radii move, |dw_i S| <= |dw_i| |S|, is shared between the tokens (all come from the same
+ * T).
  */
 static void corrected_row(struct chunk *c, size_t i)
 {
@@ -259,7 +260,8 @@ static void output_row(const struct chunk *c, size_t i, struct kda_field *out)
     }
 }
 
-/* Of one value column: what the chunk adds to the state's radii, as if every tail row were its norm. */
+/* Of one value column: what the chunk adds to the state's radii, as if every tail row were its
+   norm. */
 struct update {
     double mass, worst, independent, common, fixed, floor;
 };
@@ -434,8 +436,9 @@ double kda_chunk_carry(const struct kda_tokens *t, const struct kda_chunk_terms 
     const double *last = x->gc.value + (n - 1) * d;
     double tail = 0.0, w = 0.0, deepest = 0.0;
 
-    /* The rounded terms' map differs from the tokens' by their exponents' and w's relative errors, in the
-       Frobenius norms of diag(exp(gc_last)) (at most 1 per channel, diagonal) and of tail^T w. */
+    /* The rounded terms' map differs from the tokens' by their exponents' and w's relative
+       errors, in the Frobenius norms of diag(exp(gc_last)) (at most 1 per channel, diagonal) and
+       of tail^T w. */
     for (size_t at = 0; at < n * d; at++) {
         double gc = x->gc.value[at];
         tail += square(t->key[at] * det_exp(last[at % d] - gc));

@@ -32,7 +32,8 @@ double kda_exponent_error(double s)
     return s <= 0.5 ? s * (1.0 + s) : HUGE_VAL; /* exp(s) - 1 <= s + s^2 for s <= 1.79 */
 }
 
-/* ---- exp(gc_i - gc_j) and the products with it -------------------------------------------------- */
+/* ---- exp(gc_i - gc_j) and the products with it
+   -------------------------------------------------- */
 
 /* exp(gc_i - gc_(i-1)): the decays between neighbours, whose products are all the others. */
 static double *neighbour_decays(const struct kda_decayed *in)
@@ -56,12 +57,14 @@ static double norm_of(const double *x, size_t n)
     return sqrt(sum);
 }
 
-/* sum_d of left_i right_j exp(gc_i - gc_j), of its magnitudes, and of these times the exponent's error. */
+/* sum_d of left_i right_j exp(gc_i - gc_j), of its magnitudes, and of these times the exponent's
+   error. */
 struct product {
     double value, mass, slack, max_slack;
 };
 
-/* The exponent is the rounded difference of two stored sums: their errors, and u of the difference. */
+/* The exponent is the rounded difference of two stored sums: their errors, and u of the
+   difference. */
 static struct product one_product(const struct kda_decayed *in, const double *decay, size_t i,
                                   size_t j)
 {
@@ -123,7 +126,8 @@ void kda_decayed_products(const struct kda_decayed *in, struct kda_field *out)
     free(step);
 }
 
-/* ---- the triangular inverse ----------------------------------------------------------------------- */
+/* ---- the triangular inverse
+   ----------------------------------------------------------------------- */
 
 /* Matrices of one chunk, [n][n] each, lower triangular. */
 struct inverse {
@@ -175,9 +179,9 @@ static void inverse_open(struct inverse *x, const struct kda_tokens *t, const st
 }
 
 /*
- * Row i of T: T_ij = A_ij + sum_(j<m<i) A_im T_mj, a sum of i - j terms: R_ij <= gamma_(i-j) of the
- * magnitudes. And |T^ - T|_ij <= sum_m |T_im| h_mj with h = |dA| |T^| + R: rows above only, so one sweep.
- * `h` is [n][n].
+ * Row i of T: T_ij = A_ij + sum_(j<m<i) A_im T_mj, a sum of i - j terms: R_ij <= gamma_(i-j) of
+ * the magnitudes. And |T^ - T|_ij <= sum_m |T_im| h_mj with h = |dA| |T^| + R: rows above only,
+ * so one sweep. `h` is [n][n].
  */
 static void inverse_row(struct inverse *x, size_t i, double *h)
 {
@@ -220,7 +224,8 @@ static void inverse_solve(struct inverse *x)
     free(h);
 }
 
-/* ---- T b with the radii of b ------------------------------------------------------------------------- */
+/* ---- T b with the radii of b
+   ------------------------------------------------------------------------- */
 
 /* One row of the right-hand sides and of what the solution collects; [D] each. */
 struct solve {
@@ -230,8 +235,8 @@ struct solve {
 };
 
 /*
- * z = T^ b^ differs from y = T b by T (dA z + R b^ + db): row i of h needs the rows of z above it. Errors of
- * A's elements are independent of each other, so are R's.
+ * z = T^ b^ differs from y = T b by T (dA z + R b^ + db): row i of h needs the rows of z above
+ * it. Errors of A's elements are independent of each other, so are R's.
  */
 static void collect(const struct inverse *x, const struct kda_field *b, const struct kda_field *y,
                     struct solve *s, size_t i)
@@ -302,10 +307,11 @@ static void solve(const struct inverse *x, const struct kda_field *b, size_t dim
     kda_field_release(&s.z);
 }
 
-/* ---- the chunk ------------------------------------------------------------------------------------ */
+/* ---- the chunk
+   ------------------------------------------------------------------------------------ */
 
-/* gc_i is a sum of i + 1 terms of one sign, hence gamma_i |gc_i|. The same gate in every channel rounds the
-   same way in each: nothing here is independent. */
+/* gc_i is a sum of i + 1 terms of one sign, hence gamma_i |gc_i|. The same gate in every channel
+   rounds the same way in each: nothing here is independent. */
 static void cumulate(const struct kda_tokens *t, struct kda_field *gc)
 {
     size_t d = t->head_dim;

@@ -1,4 +1,5 @@
-/* The token recurrence and the radii it carries; the derivation is in the header and at each step. */
+/* The token recurrence and the radii it carries; the derivation is in the header and at each
+   step. */
 #include "reference/kda_recurrence.h"
 
 #include <math.h>
@@ -233,9 +234,9 @@ static double square(double x)
 }
 
 /*
- * delta = beta (value - S'^T key). The sum over D rounds by gamma_D (sqrt(D) u when independent) of its
- * magnitudes; another key moves it by at most |S'| times the difference's norm; then a subtraction and a
- * product.
+ * delta = beta (value - S'^T key). The sum over D rounds by gamma_D (sqrt(D) u when independent)
+ * of its magnitudes; another key moves it by at most |S'| times the difference's norm; then a
+ * subtraction and a product.
  */
 static void column_delta(const struct token *t, size_t j, struct column *c)
 {
@@ -256,9 +257,9 @@ static void column_delta(const struct token *t, size_t j, struct column *c)
 }
 
 /*
- * One column's radii from those before the token. S' = S decay rounds by decay_error of |S'|; the map
- * I - beta k k^T carries the sum with L; delta's own error and the update's two roundings (of k delta and of
- * the sum) come on top.
+ * One column's radii from those before the token. S' = S decay rounds by decay_error of |S'|; the
+ * map I - beta k k^T carries the sum with L; delta's own error and the update's two roundings (of
+ * k delta and of the sum) come on top.
  */
 static void column_step(const struct token *t, const struct kda_state *s, size_t j,
                         struct column *c)
@@ -328,8 +329,8 @@ static struct map_row map_row_of(const struct token *t, size_t k)
     return r;
 }
 
-/* What the map makes of an element's radius: by the column's norm, or element by element, where the others of
-   its column add `pulled`. */
+/* What the map makes of an element's radius: by the column's norm, or element by element, where
+   the others of its column add `pulled`. */
 static double carry(const struct map_row *r, double own, double pulled, double column)
 {
     double others = pulled - r->self * own;
@@ -338,8 +339,9 @@ static double carry(const struct map_row *r, double own, double pulled, double c
 }
 
 /*
- * The radii of each element after the token: the radii before through the map, and the token's own roundings,
- * which reach element (k, j) directly or through delta; never more than the column's.
+ * The radii of each element after the token: the radii before through the map, and the token's
+ * own roundings, which reach element (k, j) directly or through delta; never more than the
+ * column's.
  */
 static void update_cells(const struct token *t, struct kda_state *s, const struct column *columns,
                          size_t k)

@@ -1,6 +1,6 @@
 /*
- * Stored cases of the KDA recurrence (tests/data/kda_*; tests/data/kda.md names their source) and inputs
- * drawn for the bounds' tests, as packed tokens of one head.
+ * Stored cases of the KDA recurrence (tests/data/kda_*; tests/data/kda.md names their source) and
+ * inputs drawn for the bounds' tests, as packed tokens of one head.
  */
 #ifndef TESTS_KDA_DATA_H
 #define TESTS_KDA_DATA_H

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "reference/kda_chunk.h"
-#include "tests/kda_models.h"
+#include "tests/kda_chunk_models.h"
 
 #define SEED 5
 
@@ -78,8 +78,8 @@ static void right_models_stay_within(void **unused)
         }
 }
 
-/* The models that are right ones in some regimes: without decay there is none to misplace, and where decays
-   reach exp(-5) a token, nothing is left of the state that a chunk began with. */
+/* The models that are right ones in some regimes: without decay there is none to misplace, and
+   where decays reach exp(-5) a token, nothing is left of the state that a chunk began with. */
 static bool harmless(enum model m, int regime)
 {
     if (m == MODEL_LAST_DECAY)
@@ -143,7 +143,8 @@ static void prepared_terms_stay_within(void **unused)
     }
 }
 
-/* One chunk of `c` from `first` on: the model's terms become the fp64 ones rounded to fp32, and x those. */
+/* One chunk of `c` from `first` on: the model's terms become the fp64 ones rounded to fp32, and x
+   those. */
 static void share_terms(struct model_chunk *m, struct kda_chunk_terms *x, size_t values)
 {
     struct kda_field *fields[] = {&x->gc, &x->u, &x->w};

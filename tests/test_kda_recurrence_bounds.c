@@ -88,8 +88,8 @@ static void wrong_models_exceed(void **unused)
             struct run r;
             run_init(&r, sizes[i].dim, sizes[i].count, (enum gate_regime)regime, -5.0);
             for (size_t m = 0; m < sizeof(wrong) / sizeof(wrong[0]); m++) {
-                /* Without a decay its place does not matter; and the one beta of one token, 1 - 1e-6, is
-                   1 in bf16. */
+                /* Without a decay its place does not matter; and the one beta of one token, 1 -
+                   1e-6, is 1 in bf16. */
                 if ((wrong[m] == MODEL_LATE_DECAY && regime == GATE_ONE) ||
                     (wrong[m] == MODEL_BF16_BETA && sizes[i].count == 1))
                     continue;
@@ -102,7 +102,8 @@ static void wrong_models_exceed(void **unused)
         }
 }
 
-/* Thousands of tokens without decay: errors pile up and the bound must neither break nor explode. */
+/* Thousands of tokens without decay: errors pile up and the bound must neither break nor explode.
+   */
 static void long_runs_stay_useful(void **unused)
 {
     struct run r;

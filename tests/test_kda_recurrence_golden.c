@@ -1,4 +1,5 @@
-/* The KDA recurrence and its chunked form against stored results of public reference code, and each other. */
+/* The KDA recurrence and its chunked form against stored results of public reference code, and
+   each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

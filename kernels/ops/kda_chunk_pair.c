@@ -1,7 +1,7 @@
 /*
- * kda_chunk_prepare and kda_chunk_scan together against the token recurrence. Rows t >= T of the inputs hold
- * whatever "pad" says, those of the output are kept; where there are any, a twin with a pad of zeros must give
- * the same bits.
+ * kda_chunk_prepare and kda_chunk_scan together against the token recurrence. Rows t >= T of the
+ * inputs hold whatever "pad" says, those of the output are kept; where there are any, a twin with
+ * a pad of zeros must give the same bits.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * kda_chunk_prepare: gc, u and w of every chunk. Rows t >= T hold whatever "pad" says; where there are any, a
- * twin with a pad of zeros must give the same bits.
+ * kda_chunk_prepare: gc, u and w of every chunk. Rows t >= T hold whatever "pad" says; where
+ * there are any, a twin with a pad of zeros must give the same bits.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,8 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-/* A set of buffers: the inputs (the query is not the kernel's; it keeps one order for all), then these. */
+/* A set of buffers: the inputs (the query is not the kernel's; it keeps one order for all), then
+   these. */
 enum { GC = CHUNKS_INPUTS, U, W, SET };
 
 static bool has_twin(const struct problem *p, const struct kda_sizes *n)

@@ -1,7 +1,8 @@
 /*
- * kda_chunk_scan: outputs and state from gc, u and w, which the fp64 reference of prepare makes and rounds to
- * fp32. Rows t >= T of the output are kept. The pad of q and k holds poison; that of gc, u and w what a chunk
- * that ends at T would carry on with (gc constant, u and w zero), since how prepare leaves it is not agreed.
+ * kda_chunk_scan: outputs and state from gc, u and w, which the fp64 reference of prepare makes
+ * and rounds to fp32. Rows t >= T of the output are kept. The pad of q and k holds poison; that
+ * of gc, u and w what a chunk that ends at T would carry on with (gc constant, u and w zero),
+ * since how prepare leaves it is not agreed.
  */
 #include <stdlib.h>
 
@@ -28,8 +29,9 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-/* After the inputs, of which the kernel gets query and key: value, gate and beta are what gc, u and w were made
-   from, and what the reference takes the contraction of the state's error from. */
+/* After the inputs, of which the kernel gets query and key: value, gate and beta are what gc, u
+   and w were made from, and what the reference takes the contraction of the state's error from.
+   */
 enum { GC = CHUNKS_INPUTS, U, W, STATE, OUT };
 
 struct chunks {

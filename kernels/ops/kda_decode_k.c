@@ -1,8 +1,9 @@
 /*
- * One KDA layer for K rows of one sequence: the projections of all rows in one launch each, the convolution and
- * the recurrence row by row. With twin=1 the rows are also decoded one at a time: for K <= 16 (as many as
- * the batched gemv takes, whose rows are gemv's) the same bits. A set without the batched gemv sends K rows
- * to the tile GEMM, which sums in another order: then there is no such contract.
+ * One KDA layer for K rows of one sequence: the projections of all rows in one launch each, the
+ * convolution and the recurrence row by row. With twin=1 the rows are also decoded one at a time:
+ * for K <= 16 (as many as the batched gemv takes, whose rows are gemv's) the same bits. A set
+ * without the batched gemv sends K rows to the tile GEMM, which sums in another order: then there
+ * is no such contract.
  */
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda_layer_common.h"

@@ -1,4 +1,5 @@
-/* One KDA layer for one row: every projection, the convolution, one token of the recurrence, the norms. */
+/* One KDA layer for one row: every projection, the convolution, one token of the recurrence, the
+   norms. */
 #include "kernels/ops/kda_layer_common.h"
 #include "problem/operator.h"
 #include "reference/kda_recurrence.h"

@@ -1,11 +1,12 @@
 /*
  * T tokens through a whole KDA layer twice: decoded one at a time, and prefilled at once.
  *
- * Each path is judged stage by stage. And the paths are held against each other: their projections sum in
- * different orders and prefill rounds q and k to bf16 before their norm as well as after it, so the two
- * recurrences run on operands that differ, by known bits. Copies of prefill's core output and state are
- * expected where the recurrence on DECODE's operands puts them, within the chunk kernels' bound and what those
- * differences can do (struct kda_tokens, *_error).
+ * Each path is judged stage by stage. And the paths are held against each other: their
+ * projections sum in different orders and prefill rounds q and k to bf16 before their norm as
+ * well as after it, so the two recurrences run on operands that differ, by known bits. Copies of
+ * prefill's core output and state are expected where the recurrence on DECODE's operands puts
+ * them, within the chunk kernels' bound and what those differences can do (struct kda_tokens,
+ * *_error).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -106,7 +107,8 @@ static double distance(const double *a, const double *b, size_t n, bool largest)
     return largest ? top : sqrt(sum);
 }
 
-/* How far prefill's operands are from decode's, into arrays of `errors`, which has room for (4 + D) T. */
+/* How far prefill's operands are from decode's, into arrays of `errors`, which has room for (4 +
+   D) T. */
 static void state_errors(struct kda_tokens *decode, const struct kda_tokens *prefill,
                          double *errors)
 {
@@ -129,7 +131,8 @@ static void state_errors(struct kda_tokens *decode, const struct kda_tokens *pre
     decode->value_error = value;
 }
 
-/* The value of `a`, with the radii of both: the kernels' own and what the operands' differences do. */
+/* The value of `a`, with the radii of both: the kernels' own and what the operands' differences
+   do. */
 static struct bounded joined(const struct kda_field *a, const struct kda_field *b, size_t i)
 {
     struct bounded x = kda_field_at(a, i), y = kda_field_at(b, i);

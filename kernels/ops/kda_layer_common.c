@@ -63,8 +63,8 @@ static void fill_weight(struct problem *p, int id)
     fill_uniform(b, rng_key(p->tc.seed, b->name), 0, b->count, -reach, reach);
 }
 
-/* As an initialised model: exp(A_log) up to 16 (strong: 16..201), dt log-uniform in 1e-3..0.1 and dt_bias its
-   inverse softplus. */
+/* As an initialised model: exp(A_log) up to 16 (strong: 16..201), dt log-uniform in 1e-3..0.1 and
+   dt_bias its inverse softplus. */
 static void fill_gate_parameters(struct problem *p)
 {
     struct buffer *a_log = &p->buffer[IN_A_LOG], *dt_bias = &p->buffer[IN_DT_BIAS];

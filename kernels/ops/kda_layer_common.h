@@ -1,12 +1,13 @@
 /*
- * A whole KDA layer: its weights, its intermediate buffers, the launches of its parts, and the judgement of
- * each stage on the bits that the stage before it left. D is 128, the convolution's window 4.
+ * A whole KDA layer: its weights, its intermediate buffers, the launches of its parts, and the
+ * judgement of each stage on the bits that the stage before it left. D is 128, the convolution's
+ * window 4.
  *
  *     hidden -> q|k|v -> pack -> conv -> recurrence -> o_norm -> o_proj
  *     hidden -> f_a -> f_b -> gate;   hidden -> b_proj -> sigmoid;   hidden -> g_a -> g_b
  *
- * Decode: the convolution normalises q and k itself, then one token of the recurrence per row. Prefill: the
- * convolution, L2 norm of q and k in place, widening, chunks.
+ * Decode: the convolution normalises q and k itself, then one token of the recurrence per row.
+ * Prefill: the convolution, L2 norm of q and k in place, widening, chunks.
  */
 #ifndef OPS_KDA_LAYER_COMMON_H
 #define OPS_KDA_LAYER_COMMON_H
@@ -108,7 +109,8 @@ struct layer_run {
 };
 struct layer_run layer_run_of(const struct operator_run *run, const struct layer_sizes *n,
                               enum layer_twin twin);
-/* Rows [first, first + rows): all projections but the last, pack, gate and beta, each one launch. */
+/* Rows [first, first + rows): all projections but the last, pack, gate and beta, each one launch.
+   */
 int layer_project(const struct layer_run *l, uint32_t first, uint32_t rows, struct err *err);
 /* Row by row: convolution and one token of the recurrence. */
 int layer_decode_rows(const struct layer_run *l, uint32_t first, uint32_t rows, struct err *err);

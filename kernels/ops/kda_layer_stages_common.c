@@ -1,6 +1,6 @@
 /*
- * The judgement of a KDA layer, stage by stage: what each must make of the bits it was given. A stage's
- * expectation never depends on an earlier stage being right.
+ * The judgement of a KDA layer, stage by stage: what each must make of the bits it was given. A
+ * stage's expectation never depends on an earlier stage being right.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -241,7 +241,8 @@ static void judge_beta(const struct view *v)
 
 /* ---- recurrence and output norm ---- */
 
-/* A stage's buffer after the run as an operand: from `column` of its rows on, `stride` apart (0: packed). */
+/* A stage's buffer after the run as an operand: from `column` of its rows on, `stride` apart (0:
+   packed). */
 static struct kda_operand operand(const struct outcome *out, int id, size_t column, size_t stride)
 {
     enum dtype dtype = out->problem->buffer[id].dtype;

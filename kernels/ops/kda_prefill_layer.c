@@ -1,6 +1,7 @@
 /*
- * One KDA layer for T tokens of one sequence: projections, convolution, L2 norm of q and k, chunks, norms. The
- * convolution's output is copied before the norm works on it in place; the copy is part of the run.
+ * One KDA layer for T tokens of one sequence: projections, convolution, L2 norm of q and k,
+ * chunks, norms. The convolution's output is copied before the norm works on it in place; the
+ * copy is part of the run.
  */
 #include "kernels/ops/kda_layer_common.h"
 #include "problem/operator.h"

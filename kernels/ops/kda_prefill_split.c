@@ -1,7 +1,8 @@
 /*
- * A prefill of T tokens in one call, in two calls that part at token `split`, and in the same two calls again:
- * all against the token recurrence, each with the bound of its own chunk grid (the second call's chunks start
- * at `split`, so the bits of one call and of two differ); the two splits bit for bit.
+ * A prefill of T tokens in one call, in two calls that part at token `split`, and in the same two
+ * calls again: all against the token recurrence, each with the bound of its own chunk grid (the
+ * second call's chunks start at `split`, so the bits of one call and of two differ); the two
+ * splits bit for bit.
  */
 #include <stdlib.h>
 

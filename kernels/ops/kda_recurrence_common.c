@@ -173,7 +173,8 @@ void kda_packed_release(struct kda_packed *x)
     free(x->block);
 }
 
-/* `row` elements of each of `count` tokens from `first` on, in the head's place; packed rows have `width`. */
+/* `row` elements of each of `count` tokens from `first` on, in the head's place; packed rows have
+   `width`. */
 static const double *widen(double **to, const struct kda_operand *from, size_t width, size_t head,
                            size_t row, size_t first, size_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * What the operators of the KDA recurrence share: the inputs' regimes, the domain check of the gate, and
- * expectations from the references over all heads.
+ * What the operators of the KDA recurrence share: the inputs' regimes, the domain check of the
+ * gate, and expectations from the references over all heads.
  */
 #ifndef OPS_KDA_RECURRENCE_COMMON_H
 #define OPS_KDA_RECURRENCE_COMMON_H
@@ -16,7 +16,8 @@ extern const char
     *const kda_decays[]; /* log; linear: what a GDN caller would pass, refused by kda_check_gate */
 extern const char *const kda_pads[]; /* what rows t >= T hold: poison, blank (zeros), huge */
 
-/* The parameters of every operator of the recurrence, after its sizes. KDA_REGIME_PARAMS is five entries. */
+/* The parameters of every operator of the recurrence, after its sizes. KDA_REGIME_PARAMS is five
+   entries. */
 #define KDA_REGIME_PARAMS                                                                          \
     {.key = "gate", .max = 6, .choices = gate_regimes},                                            \
         {.key = "lower", .max = 2, .choices = kda_lowers},                                         \
@@ -62,8 +63,8 @@ void kda_fill_pad(struct problem *p, int id, const struct kda_sizes *n);
 /* ERR_INPUT names the first gate of the T rows that is no log decay (> 0 or NaN). */
 int kda_check_gate(const struct problem *p, int id, const struct kda_sizes *n, struct err *err);
 
-/* The operands of all heads: element (t, h, d) of a matrix lies at t * stride + h * D + d, of beta at
-   t * stride + h; stride 0 stands for H * D, of beta H. Unused ones may be NULL. */
+/* The operands of all heads: element (t, h, d) of a matrix lies at t * stride + h * D + d, of
+   beta at t * stride + h; stride 0 stands for H * D, of beta H. Unused ones may be NULL. */
 struct kda_operand {
     const void *data;
     enum dtype dtype;
@@ -88,10 +89,11 @@ void kda_packed_load(struct kda_packed *x, const struct kda_sequence *s, size_t 
                      size_t count);
 
 /*
- * Expects what the recurrence makes of the sequence from `state` (f32 [H, D, D]): out (t, h, d) at
- * (t * H + h) * D + d, and the state after it; either may be NULL. Values are the token recurrence's.
- * chunk 0: with the bounds of the token kernel. Else with those of the chunk kernels, whose chunks of
- * `chunk` tokens start over at token `split` (a multiple of nothing; 0 for one call).
+ * Expects what the recurrence makes of the sequence from `state` (f32 [H, D, D]): out (t, h, d)
+ * at (t * H + h) * D + d, and the state after it; either may be NULL. Values are the token
+ * recurrence's. chunk 0: with the bounds of the token kernel. Else with those of the chunk
+ * kernels, whose chunks of `chunk` tokens start over at token `split` (a multiple of nothing; 0
+ * for one call).
  */
 struct kda_expected {
     struct expectation *out, *state;

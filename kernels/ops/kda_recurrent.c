@@ -1,6 +1,7 @@
 /*
- * kda_recurrent_decode_bf16: T tokens of the recurrence, one launch each, the state carried in place. With
- * twin=1 the heads are also taken in reverse order: a head's bits do not depend on its number.
+ * kda_recurrent_decode_bf16: T tokens of the recurrence, one launch each, the state carried in
+ * place. With twin=1 the heads are also taken in reverse order: a head's bits do not depend on
+ * its number.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * kda_recurrent_decode_bf16_smem: T tokens with one read and one write of the state each, VPB value columns a
- * block. The plain kernel takes the same tokens beside it: the bits must be the same.
+ * kda_recurrent_decode_bf16_smem: T tokens with one read and one write of the state each, VPB
+ * value columns a block. The plain kernel takes the same tokens beside it: the bits must be the
+ * same.
  */
 #include <stdlib.h>
 
