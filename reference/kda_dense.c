@@ -37,11 +37,11 @@ static struct sums sum_products(const float *a, const float *b, size_t k)
 }
 
 /*
- * Each of at most k additions on the way of a term rounds by u of a partial sum, and no partial sum exceeds
- * S = sum |a b|: worst gamma_k S; independent roundings sqrt(k) u S (Higham and Mary, theorem 3.1, whose
- * lambda the caller applies). Additions are exact below the normal range, products are not: TINY_FP32 each.
- * The reference's own fp64 additions have the same worst case at u = 2^-53. A sum that may pass the largest
- * fp32 value has no bound.
+ * Each of at most k additions on the way of a term rounds by u of a partial sum, and no partial
+ * sum exceeds S = sum |a b|: worst gamma_k S; independent roundings sqrt(k) u S (Higham and Mary,
+ * theorem 3.1, whose lambda the caller applies). Additions are exact below the normal range,
+ * products are not: TINY_FP32 each. The reference's own fp64 additions have the same worst case at
+ * u = 2^-53. A sum that may pass the largest fp32 value has no bound.
  */
 struct bounded kda_dense_element(const float *a, const float *b, size_t k)
 {

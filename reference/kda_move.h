@@ -1,6 +1,6 @@
 /*
- * Data movement of a KDA block: exact, no bound. Widening bf16 to fp32 changes no value, so all values are
- * given as float.
+ * Data movement of a KDA block: exact, no bound. Widening bf16 to fp32 changes no value, so all
+ * values are given as float.
  */
 #ifndef REFERENCE_KDA_MOVE_H
 #define REFERENCE_KDA_MOVE_H

@@ -10,8 +10,9 @@
 #define DIV_RELATIVE (2.0 * U_FP32 * KDA_DIV_ULPS)
 
 /*
- * sigmoid_of() rounds its quotient to nearest; the declared division may err by 2 ulp. Flushing to zero is
- * allowed for: __fdividef returns 0 for a divisor beyond 2^126, where the quotient is below 2^-126.
+ * sigmoid_of() rounds its quotient to nearest; the declared division may err by 2 ulp. Flushing to
+ * zero is allowed for: __fdividef returns 0 for a divisor beyond 2^126, where the quotient is
+ * below 2^-126.
  */
 struct bounded kda_sigmoid(struct bounded x)
 {
@@ -29,8 +30,9 @@ struct bounded kda_silu(struct bounded x)
 }
 
 /*
- * 1 / sqrt(sum of squares / count + eps). Both factors of a square carry the SAME error, 2 x dx and not the
- * sqrt(2) x dx of independent ones, so the operands' part of the spread grows by sqrt(2).
+ * 1 / sqrt(sum of squares / count + eps). Both factors of a square carry the SAME error, 2 x dx
+ * and not the sqrt(2) x dx of independent ones, so the operands' part of the spread grows by
+ * sqrt(2).
  */
 static struct bounded inverse_root(const struct bounded *x, size_t n, double count, float eps)
 {

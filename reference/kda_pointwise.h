@@ -1,10 +1,11 @@
 /*
  * The row-wise and elementwise steps of a KDA block, in fp64 with the bounds of an fp32 kernel.
  *
- * Declared computation: fp32 throughout, multiply-adds fused or not, sums in any tree no deeper than their
- * length; expf within 2 ulp, division, square root and reciprocal square root within 2 ulp each (CUDA C++
- * Programming Guide, "Mathematical Functions": the defaults are closer, -prec-div=false is 2 ulp). A bf16
- * result is rounded once at the end. Results are given BEFORE that rounding; see rounded() of bounds.h.
+ * Declared computation: fp32 throughout, multiply-adds fused or not, sums in any tree no deeper
+ * than their length; expf within 2 ulp, division, square root and reciprocal square root within 2
+ * ulp each (CUDA C++ Programming Guide, "Mathematical Functions": the defaults are closer,
+ * -prec-div=false is 2 ulp). A bf16 result is rounded once at the end. Results are given BEFORE
+ * that rounding; see rounded() of bounds.h.
  */
 #ifndef REFERENCE_KDA_POINTWISE_H
 #define REFERENCE_KDA_POINTWISE_H
@@ -28,7 +29,8 @@ void kda_l2_norm(struct bounded *x, size_t n, float eps);
 /* The log decay lower_bound * sigmoid(exp(a_log) * (g_raw + dt_bias)). */
 struct bounded kda_gate_value(float g_raw, float dt_bias, float a_log, float lower_bound);
 
-/* out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i] * sigmoid(gate[i]); `scratch` holds n values. */
+/* out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i] * sigmoid(gate[i]); `scratch` holds n
+   values. */
 void kda_o_norm_row(const float *x, const float *gate, const float *weight, size_t n, float eps,
                     struct bounded *scratch, struct bounded *out);
 

@@ -1,6 +1,6 @@
 /*
- * fp32 models in plain C of the kernels between the projections and the recurrence: right ones, which no bound
- * may call wrong, and wrong ones, which every bound must.
+ * fp32 models in plain C of the kernels between the projections and the recurrence: right ones,
+ * which no bound may call wrong, and wrong ones, which every bound must.
  */
 #ifndef TESTS_KDA_STEP_MODELS_H
 #define TESTS_KDA_STEP_MODELS_H

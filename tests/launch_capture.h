@@ -66,7 +66,8 @@ static inline void assert_geometry(const struct capture *c, struct extent grid, 
     assert_int_equal(c->seen.shared, shared);
 }
 
-/* The scalars of a launch are the given ones, bit for bit, after `pointers` pointers 0x1000, 0x2000, ... */
+/* The scalars of a launch are the given ones, bit for bit, after `pointers` pointers 0x1000,
+   0x2000, ... */
 static inline void assert_args(const struct capture *c, unsigned pointers, const uint32_t *scalars)
 {
     for (unsigned i = 0; i < pointers; i++)

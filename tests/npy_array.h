@@ -1,5 +1,6 @@
 /*
- * Reads a whole .npy of little-endian bf16 bit patterns ('<u2'), floats or doubles as doubles, for tests.
+ * Reads a whole .npy of little-endian bf16 bit patterns ('<u2'), floats or doubles as doubles, for
+ * tests.
  */
 #ifndef TESTS_NPY_ARRAY_H
 #define TESTS_NPY_ARRAY_H

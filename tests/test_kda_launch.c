@@ -1,6 +1,6 @@
 /*
- * The launchers of projections and convolutions: arguments, geometry and shared memory as the kernel ABI states
- * them, and each refusal by name.
+ * The launchers of projections and convolutions: arguments, geometry and shared memory as the
+ * kernel ABI states them, and each refusal by name.
  */
 #include <math.h>
 

@@ -1,4 +1,5 @@
-/* The launchers of the row-wise, elementwise and recurrent kernels: geometry, arguments, refusals by name. */
+/* The launchers of the row-wise, elementwise and recurrent kernels: geometry, arguments,
+   refusals by name. */
 #include <math.h>
 
 #include "kernels/ops/kda.h"

@@ -1,7 +1,7 @@
 /*
- * The bounds of projections, convolution, norms and gates: fp32 models that do what the contract declares, in
- * every order, fused or not, with functions off by their declared ulps, stay below 1 on hard inputs; models
- * with one public fault each exceed it.
+ * The bounds of projections, convolution, norms and gates: fp32 models that do what the contract
+ * declares, in every order, fused or not, with functions off by their declared ulps, stay below 1
+ * on hard inputs; models with one public fault each exceed it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,8 @@ static void report(const char *what, double right, double least_wrong)
     assert_true(least_wrong > 1.0);
 }
 
-/* --- projections ------------------------------------------------------------------------------------- */
+/* --- projections
+   ------------------------------------------------------------------------------------- */
 
 enum dense_fault { DENSE_BF16_SUM, DENSE_SHORT, DENSE_FAULTS };
 
@@ -93,7 +94,8 @@ static void test_projections(void **state)
     }
 }
 
-/* --- convolution ------------------------------------------------------------------------------------- */
+/* --- convolution
+   ------------------------------------------------------------------------------------- */
 
 enum conv_fault {
     CONV_NO_SILU,
@@ -172,7 +174,8 @@ static void test_convolution(void **state)
     }
 }
 
-/* --- norms ------------------------------------------------------------------------------------------- */
+/* --- norms
+   ------------------------------------------------------------------------------------------- */
 
 enum norm_fault { NORM_EPS_OUTSIDE, NORM_NO_EPS, NORM_MEAN, NORM_HALF_SUM, NORM_FAULTS };
 
@@ -288,7 +291,8 @@ static void test_gated_norm(void **state)
                 fmin(ordinary[GATED_ONE_PLUS], ordinary[GATED_SUM])));
 }
 
-/* --- gate -------------------------------------------------------------------------------------------- */
+/* --- gate
+   -------------------------------------------------------------------------------------------- */
 
 enum gate_fault { GATE_DECAY, GATE_NO_BIAS, GATE_NO_EXP, GATE_BF16_RATE, GATE_FAULTS };
 

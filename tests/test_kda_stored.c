@@ -1,4 +1,5 @@
-/* The references of the convolution and the gate against stored results of public implementations. */
+/* The references of the convolution and the gate against stored results of public
+   implementations. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

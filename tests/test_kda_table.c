@@ -1,4 +1,5 @@
-/* The table of the block's sixteen kernels: what is required, what is optional, what a failure names. */
+/* The table of the block's sixteen kernels: what is required, what is optional, what a failure
+   names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

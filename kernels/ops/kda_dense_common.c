@@ -9,23 +9,41 @@
 #include "kernels/ops/expect_common.h"
 #include "problem/fill.h"
 
-const char *const dense_fills[] = {"unit", "normal", NULL};
+const char *const dense_fills[] = {"unit", "normal", "cancel", NULL};
 
-static void fill_operand(struct problem *p, int id, bool unit)
+enum fill { FILL_UNIT, FILL_NORMAL, FILL_CANCEL };
+
+static void fill_operand(struct problem *p, int id, enum fill fill)
 {
     struct buffer *b = &p->buffer[id];
     uint64_t key = rng_key(p->tc.seed, b->name);
 
-    if (unit)
+    if (fill == FILL_UNIT)
         fill_unit_rows(b, key, 0, b->dim[0], b->dim[1], b->dim[1], true);
     else
         fill_normal(b, key, 0, b->count, 1.0, 0.0);
 }
 
+/* Makes the second half of each row the first half's mirror, times `sign`; a quarter of the elements
+   go to the next bf16 where `nudge`. */
+static void mirror_halves(struct buffer *b, double sign, bool nudge, uint64_t key)
+{
+    uint16_t *bits = b->init;
+    size_t k = b->dim[1];
+
+    for (size_t i = 0; i < b->count; i++) {
+        if (i % k < k / 2)
+            continue;
+        dtype_store(DTYPE_BF16, bits, i, sign * dtype_load(DTYPE_BF16, bits, i - k / 2));
+        if (nudge && rng_below(key, i, 4) == 0)
+            bits[i]++;
+    }
+}
+
 int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
 {
     uint32_t n = case_u32(&p->tc, "N"), k = case_u32(&p->tc, "K");
-    bool unit = case_u32(&p->tc, "fill") == 0;
+    enum fill fill = (enum fill)case_u32(&p->tc, "fill");
 
     if (add_rows(p, "A", DTYPE_BF16, ROLE_IN, (struct dim){"row", m}, (struct dim){"k", k}, err) <
             0 ||
@@ -34,8 +52,12 @@ int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
         add_rows(p, "C", DTYPE_BF16, ROLE_OUT, (struct dim){"row", m},
                  (struct dim){"column", (size_t)n + gap}, err) < 0)
         return -1;
-    fill_operand(p, DENSE_A, unit);
-    fill_operand(p, DENSE_B, unit);
+    fill_operand(p, DENSE_A, fill);
+    fill_operand(p, DENSE_B, fill);
+    if (fill == FILL_CANCEL) {
+        mirror_halves(&p->buffer[DENSE_A], 1.0, false, 0);
+        mirror_halves(&p->buffer[DENSE_B], -1.0, true, rng_key(p->tc.seed, "nudge"));
+    }
     return 0;
 }
 

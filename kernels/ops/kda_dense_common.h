@@ -16,9 +16,11 @@ extern const char *const dense_fills[]; /* choices of the parameter "fill" */
     "bf16 operands and result; exact products accumulated in fp32 in any tree of depth <= K, "     \
     "multiply-adds fused or not; one rounding to bf16"
 
-/* Adds and fills A [m,k] and B [n,k]; adds C [m, n + gap]. Reads the parameters n, k and fill.
-   The "unit" fill has rows of norm 1 with a mean offset, zero rows (number % 16 == 5) and rows
-   of norm 1e-3 (== 11); "normal" has sums that cancel. */
+/* Adds and fills A [m,k] and B [n,k]; adds C [m, n + gap]. Reads the parameters n, k and fill:
+   unit    rows of norm 1 with a mean offset, zero rows (number % 16 == 5) and of norm 1e-3 (== 11)
+   normal  independent elements of unit variance
+   cancel  the second half of a row all but cancels the first, so that fp32 roundings reach the bf16
+           result: two orders of additions show in the bits, as bitwise contracts need */
 int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err);
 
 /* Expects in buffer `out`, row m at m * stride, what `element` makes of a row of A and a row of B:
