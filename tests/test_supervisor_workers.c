@@ -83,10 +83,12 @@ static void misbehave(enum act act)
     }
 }
 
-static bool toy_run(void *worker, size_t index, void *result)
+static bool toy_run(void *worker, size_t index, void *result, const struct supervisor_link *link)
 {
     struct toy *t = worker;
     struct toy_result *r = result;
+    supervisor_phase(link, "thinking");
+    supervisor_phase(link, "acting");
     misbehave(t->act[index]);
     *r = (struct toy_result){.index = index, .pid = getpid(), .value = (int)index * 10};
     return t->act[index] == RETIRE;
@@ -237,6 +239,7 @@ static void a_hang_costs_one_case(void **state)
     assert_int_equal(supervise(&t, 1, 0.3, NULL, &err), 0);
     expect_all_done_once(&t);
     assert_non_null(strstr(t.result[3].why, "no answer for 0.3 s"));
+    assert_non_null(strstr(t.result[3].why, "in phase: acting"));
     assert_int_equal(opens(&t), 2);
     unlink(t.marker);
 }

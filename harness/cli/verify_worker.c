@@ -75,9 +75,17 @@ static bool damaged(const struct verify_record *rec)
             strcmp(rec->failed_check, check_name(CHECK_LAUNCH)) == 0);
 }
 
-bool verify_worker_run(void *worker, size_t index, void *result)
+static void phase(void *ctx, const char *what)
+{
+    supervisor_phase(ctx, what);
+}
+
+bool verify_worker_run(void *worker, size_t index, void *result, const struct supervisor_link *link)
 {
     struct verify_worker *w = worker;
+    struct supervisor_link to = *link;
+    w->options.phase = phase;
+    w->options.phase_ctx = &to;
     const struct test_case *tc = &w->cases->items[index];
     struct verify_result *res = result;
     struct err err = ERR_INIT;

@@ -6,6 +6,7 @@
 #include "device/kernel_set.h"
 #include "measure/nvtx.h"
 #include "measure/runner.h"
+#include "measure/supervisor.h"
 
 struct verify_worker {
     const struct case_list *cases;
@@ -29,7 +30,8 @@ struct verify_result {
 
 /* For struct supervisor_job. */
 int verify_worker_open(void *worker, struct device_info *info, struct err *err);
-bool verify_worker_run(void *worker, size_t index, void *result);
+bool verify_worker_run(void *worker, size_t index, void *result,
+                       const struct supervisor_link *link);
 void verify_worker_close(void *worker);
 
 /* True when `require` asks for this entry. */

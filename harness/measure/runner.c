@@ -104,15 +104,24 @@ static void see_launch(void *ctx, const struct launch *l)
     r->seen[r->nseen++] = k;
 }
 
+void runner_phase(const struct runner *r, const char *what)
+{
+    if (r->opt.phase != NULL)
+        r->opt.phase(r->opt.phase_ctx, what);
+}
+
 static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
 {
     const struct operator* op = r->problem.tc.op;
     struct golden_source src = {
         .dir = r->opt.golden_dir, .workers = r->opt.workers, .warn = r->opt.warn};
+    runner_phase(r, "loading the kernels");
     if (find_kernels(r, set, err) < 0)
         return -1;
+    runner_phase(r, "making the inputs");
     if (op->shape(&r->problem, err) < 0)
         return err_context(err, "%s", op->name);
+    runner_phase(r, "computing the reference");
     nvtx_phase_begin(r->opt.nvtx, NVTX_REFERENCE, 0);
     int rc = golden_obtain(&r->problem, &src, &r->golden, &r->golden_cached, &r->reference_s, err);
     nvtx_end(r->opt.nvtx);

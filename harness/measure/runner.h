@@ -23,6 +23,9 @@ struct runner_options {
     /* Told what costs nothing but time, such as a damaged golden that was computed anew; may be
      * NULL. */
     void (*warn)(const char *text);
+    /* Told what is done next, for the supervisor; may be NULL. */
+    void (*phase)(void *ctx, const char *what);
+    void *phase_ctx;
     const char *kernels_dir; /* for the repro command; NULL: our own set */
 };
 

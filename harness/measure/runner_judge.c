@@ -134,6 +134,7 @@ int runner_judge(struct runner *r, struct verify_record *rec, struct err *err)
     struct reference_env env = {.workers = r->opt.workers};
     struct golden staged = {.count = 0};
     int rc = 0;
+    runner_phase(r, "comparing");
     nvtx_phase_begin(r->opt.nvtx, NVTX_COMPARE, 0);
     if (op->stages != NULL) {
         golden_init(&staged, &r->problem);

@@ -29,6 +29,8 @@ struct runner {
     bool golden_cached;
 };
 
+void runner_phase(const struct runner *r, const char *what);
+
 /* Names the case, the device and the command that repeats it in an otherwise empty record. */
 void runner_record_init(struct verify_record *rec, const struct test_case *tc,
                         const char *device_spec, const char *kernels_dir);

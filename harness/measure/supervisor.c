@@ -24,9 +24,10 @@ struct worker {
     enum worker_state state;
     pid_t pid;
     int socket;
-    size_t index;    /* WORKER_BUSY: the case it has */
-    double deadline; /* WORKER_OPENING and WORKER_BUSY: when its patience ends */
-    char *rx;        /* the frame that is coming in */
+    size_t index;                       /* WORKER_BUSY: the case it has */
+    double deadline;                    /* WORKER_OPENING and WORKER_BUSY: when its patience ends */
+    char phase[SUPERVISOR_PHASE_BYTES]; /* what it said it is doing; "" when it did not */
+    char *rx;                           /* the frame that is coming in */
     size_t have;
 };
 
@@ -46,6 +47,7 @@ static size_t rx_size(const struct supervisor_job *job)
     size_t payload = job->result_size;
     payload = payload > sizeof(struct device_info) ? payload : sizeof(struct device_info);
     payload = payload > sizeof(struct err) ? payload : sizeof(struct err);
+    payload = payload > SUPERVISOR_PHASE_BYTES ? payload : SUPERVISOR_PHASE_BYTES;
     return sizeof(struct supervisor_frame) + payload;
 }
 
@@ -87,6 +89,7 @@ static int start(struct supervisor *s, struct worker *w, struct err *err)
     w->pid = pid;
     w->socket = pair[0];
     w->have = 0;
+    w->phase[0] = '\0';
     w->deadline = wall_seconds() + s->job->watchdog_s;
     if (w->rx == NULL)
         w->rx = xcalloc(1, rx_size(s->job));
@@ -145,11 +148,12 @@ static int no_worker(struct supervisor *s, const struct err *why, struct err *er
 static int bury(struct supervisor *s, struct worker *w, const char *said, struct err *err)
 {
     enum worker_state was = w->state;
-    char ended[256];
+    char ended[256], why[512];
     if (said != NULL)
         kill(w->pid, SIGKILL);
     reap(w, ended, sizeof(ended));
-    const char *why = said != NULL ? said : ended;
+    snprintf(why, sizeof(why), "%s%s%s", said != NULL ? said : ended,
+             w->phase[0] != '\0' ? ", in phase: " : "", w->phase);
     if (was == WORKER_BUSY)
         return report_lost(s, w->index, why, err);
     if (was != WORKER_OPENING)
@@ -189,6 +193,11 @@ static int handle(struct supervisor *s, struct worker *w, const struct superviso
         return hello(s, w, payload, err);
     if (f->kind == FRAME_OPEN_FAILED)
         return open_failed(s, w, payload, err);
+    if (f->kind == FRAME_PHASE) {
+        memcpy(w->phase, payload, sizeof(w->phase));
+        w->phase[sizeof(w->phase) - 1] = '\0';
+        return 0;
+    }
     w->state = WORKER_IDLE;
     char ended[256];
     if (f->retire)
@@ -205,6 +214,8 @@ static bool acceptable(const struct supervisor *s, const struct worker *w,
         return w->state == WORKER_OPENING && f->size == sizeof(struct device_info);
     case FRAME_OPEN_FAILED:
         return w->state == WORKER_OPENING && f->size == sizeof(struct err);
+    case FRAME_PHASE:
+        return w->state == WORKER_BUSY && f->size == sizeof(w->phase);
     case FRAME_RESULT:
         return w->state == WORKER_BUSY && f->index == w->index && f->size == s->job->result_size;
     }
@@ -242,6 +253,7 @@ static void give(struct supervisor *s, struct worker *w)
     size_t index = s->next;
     w->state = WORKER_BUSY;
     w->index = index;
+    w->phase[0] = '\0';
     w->deadline = wall_seconds() + s->job->watchdog_s;
     s->next++;
     skip_ahead(s);
@@ -353,6 +365,7 @@ static int supervise(struct supervisor *s, struct err *err)
 static int run_here(const struct supervisor_job *job, struct err *err)
 {
     struct device_info info;
+    struct supervisor_link link = {.socket = -1};
     memset(&info, 0, sizeof(info));
     if (job->open(job->worker, &info, err) < 0)
         return -1;
@@ -362,7 +375,7 @@ static int run_here(const struct supervisor_job *job, struct err *err)
         if (skipped(job, i))
             continue;
         memset(result, 0, job->result_size);
-        job->run(job->worker, i, result);
+        job->run(job->worker, i, result, &link);
         rc = job->done(job->parent, i, result, err);
     }
     free(result);

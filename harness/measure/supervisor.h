@@ -21,6 +21,14 @@
 
 #define SUPERVISOR_MAX_JOBS 64
 
+struct supervisor_link {
+    int socket; /* -1 in process */
+};
+
+/* Tells the parent what the worker is about to do, so that a death or a hang can be told with it.
+ */
+void supervisor_phase(const struct supervisor_link *link, const char *what);
+
 struct supervisor_job {
     size_t count;       /* indices 0..count-1 */
     const bool *skip;   /* count flags: indices that need no work; NULL: none */
@@ -31,7 +39,8 @@ struct supervisor_job {
 
     void *worker; /* passed to the functions that run in a worker (its own copy of it) */
     int (*open)(void *worker, struct device_info *info, struct err *err);
-    bool (*run)(void *worker, size_t index, void *result); /* true: replace this worker */
+    /* True: replace this worker. `link` is for supervisor_phase(). */
+    bool (*run)(void *worker, size_t index, void *result, const struct supervisor_link *link);
     void (*close)(void *worker);
 
     void *parent; /* passed to the functions that run in the caller */
@@ -47,9 +56,12 @@ int supervisor_run(const struct supervisor_job *job, struct err *err);
 /* --- between supervisor.c and supervisor_worker.c
  * ----------------------------------------------------- */
 
-enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_RESULT };
+enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_PHASE, FRAME_RESULT };
 
-/* What a worker sends; a struct device_info, a struct err or a result follows. */
+#define SUPERVISOR_PHASE_BYTES 96
+
+/* What a worker sends; a struct device_info, a struct err, a text of SUPERVISOR_PHASE_BYTES or a
+   result follows. */
 struct supervisor_frame {
     enum supervisor_kind kind;
     bool retire; /* the worker ends after this */

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -29,6 +30,15 @@ static void send_frame(int socket, struct supervisor_frame frame, const void *pa
 {
     send_bytes(socket, &frame, sizeof(frame));
     send_bytes(socket, payload, frame.size);
+}
+
+void supervisor_phase(const struct supervisor_link *link, const char *what)
+{
+    char text[SUPERVISOR_PHASE_BYTES] = "";
+    snprintf(text, sizeof(text), "%s", what);
+    if (link->socket >= 0)
+        send_frame(link->socket,
+                   (struct supervisor_frame){.kind = FRAME_PHASE, .size = sizeof(text)}, text);
 }
 
 static bool receive_index(int socket, size_t *index)
@@ -78,11 +88,12 @@ _Noreturn void supervisor_worker(const struct supervisor_job *job, int socket)
     if (open_worker(job, socket) < 0)
         exit(0);
     void *result = xcalloc(1, job->result_size);
+    struct supervisor_link link = {.socket = socket};
     size_t index;
     bool retire = false;
     while (!retire && receive_index(socket, &index)) {
         memset(result, 0, job->result_size);
-        retire = job->run(job->worker, index, result);
+        retire = job->run(job->worker, index, result, &link);
         send_frame(
             socket,
             (struct supervisor_frame){

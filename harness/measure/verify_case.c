@@ -44,6 +44,9 @@ static int run_once(struct runner *r, const struct plan *plan, struct err *err)
     device_set_schedule(r->device, &s);
     if (runner_restore(r, err) < 0)
         return -1;
+    char what[160];
+    snprintf(what, sizeof(what), "running the kernels, %s", plan->name);
+    runner_phase(r, what);
     nvtx_phase_begin(r->opt.nvtx, NVTX_VERIFY, 0);
     double start = wall_seconds();
     int rc = runner_launch(r, err);
