@@ -24,8 +24,8 @@ static void fill_operand(struct problem *p, int id, enum fill fill)
         fill_normal(b, key, 0, b->count, 1.0, 0.0);
 }
 
-/* Makes the second half of each row the first half's mirror, times `sign`; a quarter of the elements
-   go to the next bf16 where `nudge`. */
+/* Makes the second half of each row the first half's mirror, times `sign`; where `nudge`, a quarter
+   of its elements go to the next bf16. */
 static void mirror_halves(struct buffer *b, double sign, bool nudge, uint64_t key)
 {
     uint16_t *bits = b->init;
