@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "record/changes.h"
-#include "report/report.h"
+#include "report/report_files.h"
 
 struct args {
     const char *out, *base, *history, *title;

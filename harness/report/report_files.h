@@ -1,8 +1,8 @@
 /*
  * A report: text, Markdown, JUnit XML, figures and a page, from records alone.
  */
-#ifndef REPORT_REPORT_H
-#define REPORT_REPORT_H
+#ifndef REPORT_REPORT_FILES_H
+#define REPORT_REPORT_FILES_H
 
 #include "record/changes.h"
 #include "record/store.h"

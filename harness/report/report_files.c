@@ -1,4 +1,4 @@
-#include "report/report.h"
+#include "report/report_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
