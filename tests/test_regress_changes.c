@@ -77,7 +77,7 @@ static void put_verify(struct fixture *f, int side, const char *text, enum verdi
     synthetic_put_verify(&f->side[side], synthetic_verify(text, v));
 }
 
-/* --- times ------------------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------------------ */
 
 static void slower_is_worse_and_faster_is_not(void **state)
 {
@@ -184,7 +184,7 @@ static void vanished_timings_are_worse_unless_asked(void **state)
     assert_int_equal(comparison_worse(&f->c), 0);
 }
 
-/* --- devices ----------------------------------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 static void other_devices_are_refused(void **state)
 {
@@ -265,7 +265,7 @@ static void other_circumstances_are_warned_about(void **state)
     assert_non_null(strstr(f->c.warnings.data, "other harness compiler"));
 }
 
-/* --- verdicts, outputs, resources -------------------------------------------------------------- */
+/* --- verdicts, outputs, resources ------------------------------------------------------------- */
 
 static void worse_verdicts_are_found(void **state)
 {

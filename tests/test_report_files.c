@@ -121,7 +121,7 @@ static bool out_exists(struct fixture *f, const char *name)
     return file_exists(path);
 }
 
-/* --- report ------------------------------------------------------------------------------------ */
+/* --- report ----------------------------------------------------------------------------------- */
 
 static bool gnuplot_is_here(void)
 {
@@ -208,7 +208,7 @@ static void report_refuses_bad_input(void **state)
                      EXIT_INPUT);
 }
 
-/* --- compare ----------------------------------------------------------------------------------- */
+/* --- compare ---------------------------------------------------------------------------------- */
 
 static void compare_exits_by_what_it_found(void **state)
 {
@@ -281,7 +281,7 @@ static void history_follows_a_case(void **state)
     assert_int_equal(run(f, cmd_compare, "compare", "--history", folder, NULL), EXIT_INPUT);
 }
 
-/* --- merge ------------------------------------------------------------------------------------- */
+/* --- merge ------------------------------------------------------------------------------------ */
 
 static void merge_joins_shards(void **state)
 {

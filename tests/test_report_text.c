@@ -12,7 +12,7 @@
 #include "report/table.h"
 #include "tests/synthetic.h"
 
-/* --- a small judge of XML ---------------------------------------------------------------------- */
+/* --- a small judge of XML --------------------------------------------------------------------- */
 
 static size_t name_length(const char *p)
 {
@@ -97,7 +97,7 @@ static void the_judge_tells_good_from_bad(void **state)
     assert_false(well_formed("<?xml version=\"1.0\"?><a>\xff</a>"));
 }
 
-/* --- junit ------------------------------------------------------------------------------------- */
+/* --- junit ------------------------------------------------------------------------------------ */
 
 static void junit_survives_any_reason(void **state)
 {
@@ -141,7 +141,7 @@ static void junit_of_nothing_is_a_document(void **state)
     text_release(&out);
 }
 
-/* --- escapes and tables ------------------------------------------------------------------------ */
+/* --- escapes and tables ----------------------------------------------------------------------- */
 
 static void escapes_keep_the_format(void **state)
 {
