@@ -439,6 +439,20 @@ void kda_recurrence_run(const struct kda_tokens *all, struct kda_state *s, struc
     free(t.decay);
 }
 
+void kda_recurrence_values(const struct kda_tokens *all, struct kda_state *s, struct kda_field *out)
+{
+    struct token t = {0};
+
+    token_init(&t, all->head_dim);
+    for (size_t i = 0; i < all->count; i++) {
+        token_open(&t, all, i);
+        decay_state(&t, s->cell.value);
+        update_state(&t, s->cell.value);
+        memcpy(out->value + i * t.dim, t.out, t.dim * sizeof(*t.out));
+    }
+    free(t.decay);
+}
+
 double kda_contraction(const struct kda_tokens *t)
 {
     size_t d = t->head_dim;

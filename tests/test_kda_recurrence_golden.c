@@ -139,13 +139,36 @@ static void runs_continue(void **unused)
     kda_case_release(&c);
 }
 
+/* The quick form of the recurrence gives the same bits. */
+static void values_alone_are_the_same(void **unused)
+{
+    struct kda_case c;
+    struct result whole;
+    struct kda_state state;
+    struct kda_field out;
+
+    (void)unused;
+    kda_case_draw(&c, 48, 33, GATE_MIXED, -5.0, 3);
+    run(&c, 0, &whole);
+    kda_state_init(&state, c.dim);
+    kda_state_load(&state, c.state);
+    kda_field_init(&out, c.count * c.dim);
+    struct kda_tokens t = kda_case_tokens(&c);
+    kda_recurrence_values(&t, &state, &out);
+    assert_memory_equal(out.value, whole.out.value, c.count * c.dim * sizeof(double));
+    assert_memory_equal(state.cell.value, whole.state.cell.value, c.dim * c.dim * sizeof(double));
+    kda_field_release(&out);
+    kda_state_release(&state);
+    result_release(&whole);
+    kda_case_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_match_stored),
-        cmocka_unit_test(chunks_match_stored),
-        cmocka_unit_test(chunks_match_tokens),
-        cmocka_unit_test(runs_continue),
+        cmocka_unit_test(tokens_match_stored),       cmocka_unit_test(chunks_match_stored),
+        cmocka_unit_test(chunks_match_tokens),       cmocka_unit_test(runs_continue),
+        cmocka_unit_test(values_alone_are_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

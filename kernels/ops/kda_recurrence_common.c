@@ -68,49 +68,95 @@ int kda_add_state(struct problem *p, const char *name, enum role role, const str
     return problem_add(p, name, DTYPE_F32, role, dims, &id, err);
 }
 
-void kda_fill_unit(struct problem *p, int id, const struct kda_sizes *n)
+/* A fill by blocks of rows (token, head), on all CPUs: every element depends on its index alone. */
+struct fill {
+    struct problem *p;
+    struct buffer *b;
+    const struct kda_sizes *n;
+    uint64_t key;
+    void (*rows)(const struct fill *f, size_t first, size_t count);
+};
+
+#define FILL_ROWS                                                                                  \
+    1024 /* a multiple of 16: the number of a row decides whether it is a special one */
+
+static void fill_block(size_t block, void *ctx)
+{
+    const struct fill *f = ctx;
+    size_t rows = (size_t)f->n->tokens * f->n->heads, first = block * FILL_ROWS;
+
+    f->rows(f, first, rows - first < FILL_ROWS ? rows - first : FILL_ROWS);
+}
+
+static void fill_all(struct problem *p, int id, const struct kda_sizes *n,
+                     void (*rows)(const struct fill *f, size_t first, size_t count))
 {
     struct buffer *b = &p->buffer[id];
+    struct fill f = {p, b, n, rng_key(p->tc.seed, b->name), rows};
 
-    fill_unit_rows(b, rng_key(p->tc.seed, b->name), 0, (size_t)n->tokens * n->heads, n->head_dim,
-                   n->head_dim, true);
+    parallel_for(((size_t)n->tokens * n->heads + FILL_ROWS - 1) / FILL_ROWS, 0, fill_block, &f);
+}
+
+static void unit_rows(const struct fill *f, size_t first, size_t count)
+{
+    size_t d = f->n->head_dim;
+
+    fill_unit_rows(f->b, f->key, first * d, count, d, d, true);
+}
+
+void kda_fill_unit(struct problem *p, int id, const struct kda_sizes *n)
+{
+    fill_all(p, id, n, unit_rows);
+}
+
+static void value_rows(const struct fill *f, size_t first, size_t count)
+{
+    size_t d = f->n->head_dim;
+
+    fill_normal(f->b, f->key, first * d, count * d, 1.0, 0.0);
 }
 
 void kda_fill_value(struct problem *p, int id, const struct kda_sizes *n)
 {
-    struct buffer *b = &p->buffer[id];
+    fill_all(p, id, n, value_rows);
+}
 
-    fill_normal(b, rng_key(p->tc.seed, b->name), 0, (size_t)n->tokens * n->heads * n->head_dim, 1.0,
-                0.0);
+static void gate_rows(const struct fill *f, size_t first, size_t count)
+{
+    const struct test_case *tc = &f->p->tc;
+    enum gate_regime regime = (enum gate_regime)case_u32(tc, "gate");
+    double lower = lower_values[case_u32(tc, "lower")];
+    bool linear = case_u32(tc, "decay") != 0;
+    size_t d = f->n->head_dim;
+
+    for (size_t i = first * d; i < (first + count) * d; i++) {
+        double x = fill_log_decay(regime, f->key, i, i / d % f->n->heads, lower);
+        dtype_store(f->b->dtype, f->b->init, i, linear ? det_exp(x) : x);
+    }
 }
 
 void kda_fill_gate(struct problem *p, int id, const struct kda_sizes *n)
 {
-    struct buffer *b = &p->buffer[id];
-    enum gate_regime regime = (enum gate_regime)case_u32(&p->tc, "gate");
-    double lower = lower_values[case_u32(&p->tc, "lower")];
-    bool linear = case_u32(&p->tc, "decay") != 0;
-    uint64_t key = rng_key(p->tc.seed, b->name);
-    size_t row = (size_t)n->heads * n->head_dim;
+    fill_all(p, id, n, gate_rows);
+}
 
-    for (size_t i = 0; i < n->tokens * row; i++) {
-        double x = fill_log_decay(regime, key, i, i % row / n->head_dim, lower);
-        dtype_store(b->dtype, b->init, i, linear ? det_exp(x) : x);
+static void beta_rows(const struct fill *f, size_t first, size_t count)
+{
+    uint32_t regime = case_u32(&f->p->tc, "beta");
+    uint64_t pick_key = rng_bits(f->key, UINT64_MAX);
+
+    for (size_t i = first; i < first + count; i++) {
+        double u = rng_uniform(f->key, i), near = 1e-6 * u;
+        uint64_t pick = regime == BETA_LOW ? 0 : 1;
+        if (regime == BETA_MIXED)
+            pick = rng_below(pick_key, i, 5);
+        dtype_store(f->b->dtype, f->b->init, i, pick == 0 ? near : pick == 1 ? 1.0 - near : u);
     }
 }
 
 void kda_fill_beta(struct problem *p, int id, const struct kda_sizes *n)
 {
-    struct buffer *b = &p->buffer[id];
-    uint32_t regime = case_u32(&p->tc, "beta");
-    uint64_t key = rng_key(p->tc.seed, b->name);
-
-    for (size_t i = 0; i < (size_t)n->tokens * n->heads; i++) {
-        double u = rng_uniform(key, i), near = 1e-6 * u;
-        uint64_t pick = regime == BETA_MIXED ? rng_below(rng_bits(key, UINT64_MAX), i, 5)
-                                             : (regime == BETA_LOW ? 0 : 1);
-        dtype_store(b->dtype, b->init, i, pick == 0 ? near : pick == 1 ? 1.0 - near : u);
-    }
+    fill_all(p, id, n, beta_rows);
 }
 
 void kda_fill_state(struct problem *p, int id)
@@ -261,8 +307,10 @@ static void expect_head(size_t head, void *ctx)
     for (size_t first = 0, count; first < h->s->tokens; first += count) {
         count = block_at(h, first);
         kda_packed_load(&x, h->s, head, first, count);
-        kda_recurrence_run(&x.tokens, &tokens, &rows);
-        if (h->chunk != 0) {
+        if (h->chunk == 0) {
+            kda_recurrence_run(&x.tokens, &tokens, &rows);
+        } else {
+            kda_recurrence_values(&x.tokens, &tokens, &rows);
             kda_chunk_run(&x.tokens, h->chunk, &chunks, &radii);
             take_radii(&rows, &radii, count * d);
         }
