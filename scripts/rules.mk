@@ -47,7 +47,8 @@ $(B)/obj/%.S.o: %.S $(FLAGS_STAMP)
 	@echo "  AS      $<"
 	@$(CC) $(CPPFLAGS) -g -MMD -MP -c $< -o $@
 
-$(B)/gen/registry.c: scripts/make-registry $(OPS_C) $(OPERATORS:%=cases/%.case)
+$(B)/gen/registry.c: scripts/make-registry $(OPS_C) $(OPERATORS:%=cases/%.case) $(REF_C) \
+                     $(wildcard reference/*.h kernels/ops/*.h)
 	@mkdir -p $(@D)
 	@echo "  GEN     $@"
 	@scripts/make-registry $(OPERATORS) > $@

@@ -34,7 +34,7 @@ static const struct usage usage = {
              "shows, for\n"
              "each output, how many values are compared, their magnitude and the bounds.\n"
              "--check exits with 1 when a cached golden differs from the reference, 2 when one is\n"
-             "damaged, 3 when none is cached.\n",
+             "damaged, 3 when none is cached or all are stale.\n",
     .specs = specs,
     .max_words = 1000,
 };
@@ -135,7 +135,7 @@ static int compare_goldens(const struct problem *p, const struct golden *cached,
     for (unsigned i = 0; i < p->count && code == EXIT_PASS; i++) {
         if (same_expectation(&p->buffer[i], &cached->of[i], &fresh.of[i]))
             continue;
-        printf("DIFFERS  %s: buffer %s; raise the operator's reference_version\n", p->tc.text,
+        printf("DIFFERS  %s: buffer %s is not what the same reference says now\n", p->tc.text,
                p->buffer[i].name);
         code = EXIT_FAIL;
     }
@@ -156,7 +156,7 @@ static int check(const char *dir, const struct problem *p, struct err *err)
     else if (rc == 0)
         code = compare_goldens(p, &g, err);
     else
-        printf("absent   %s\n", p->tc.text);
+        printf("absent or stale  %s\n", p->tc.text);
     golden_release(&g);
     return code;
 }

@@ -49,17 +49,18 @@ size_t golden_values(const struct golden *g, const struct problem *p);
 enum expect expectation_at(const struct expectation *e, size_t i);
 
 /*
- * The cache: DIR/<key>.golden, where the key hashes the case text, the operator's
- * reference_version, the format's version and the problem's own inputs (so that a changed fill
- * never meets an old golden). A header, the arrays, and a checksum over all of it; written under
- * another name and renamed. The bytes are the same on every little-endian machine.
+ * The cache: DIR/<hash of the case text>.golden. A header with a key, the arrays, and a checksum
+ * over all of it; written under another name and renamed. The key hashes the case text, the
+ * operator's reference_version, the sources of the references (reference_digest), the format and
+ * the problem's own inputs: a golden that another reference or another fill made is stale, which is
+ * as good as absent, and is replaced. The bytes are the same on every little-endian machine.
  */
 #define GOLDEN_FORMAT 1
 void golden_path(const char *dir, const struct problem *p, char *out, size_t n);
 int golden_store(const char *dir, const struct problem *p, const struct golden *g, struct err *err);
-/* 0 and `g` filled; 1 when the file is not there; ERR_INPUT names a truncated, corrupt or foreign
-   file and says what to do. `g` must be initialised and untouched; it is so again unless 0 is
-   returned. */
+/* 0 and `g` filled; 1 when the file is not there or stale; ERR_INPUT names a truncated, corrupt or
+   foreign file and says what to do. `g` must be initialised and untouched; it is so again unless 0
+   is returned. */
 int golden_load(const char *dir, const struct problem *p, struct golden *g, struct err *err);
 /* For other people's tools, in DIR: one .npy for the initial contents of each buffer (<name>.init;
    bf16 as its 16 bits, pointer tables left out) and, where something is compared, for what is

@@ -1,8 +1,8 @@
 /*
  * The golden cache's files, format GOLDEN_FORMAT, little-endian:
  *
- *     header   8 bytes magic, u32 format, u32 buffers, u32 text length, the case text
- *     buffer   u32 name length, the name, u64 elements, u8 form, u8 fill, u8 values, u8 bounds;
+ *     header   8 bytes magic, u32 format, u32 buffers, u32 text length, u32 0, 16 bytes key; the
+ * text buffer   u32 name length, the name, u64 elements, u8 form, u8 fill, u8 values, u8 bounds;
  *              form ARRAY: one byte of enum expect each; values: f64 each; bounds: f32 worst, f32
  * likely end      16 bytes checksum over all before it
  *
@@ -25,12 +25,14 @@
 #endif
 
 #define MAGIC "DELTAGLD"
+#define STALE 1 /* made by another reference, from other inputs, or in another format */
 
 enum form { FORM_KEEP, FORM_UNIFORM, FORM_ARRAY };
 
 struct header {
     char magic[8];
-    uint32_t format, buffers, text_len;
+    uint32_t format, buffers, text_len, unused;
+    struct hash key;
 };
 
 struct section {
@@ -57,6 +59,7 @@ static struct hash golden_key(const struct problem *p)
 {
     uint64_t versions[2] = {GOLDEN_FORMAT, p->tc.op->reference_version};
     struct hash h = hash_join(case_hash(&p->tc), hash_bytes(versions, sizeof(versions)));
+    h = hash_join(h, hash_bytes(reference_digest, strlen(reference_digest)));
     for (unsigned i = 0; i < p->count; i++)
         h = hash_join(h, hash_buffer(&p->buffer[i]));
     return h;
@@ -65,7 +68,7 @@ static struct hash golden_key(const struct problem *p)
 void golden_path(const char *dir, const struct problem *p, char *out, size_t n)
 {
     char hex[HASH_HEX];
-    hash_hex(golden_key(p), hex);
+    hash_hex(case_hash(&p->tc), hex);
     snprintf(out, n, "%s/%s.golden", dir, hex);
 }
 
@@ -118,8 +121,10 @@ static bool put_section(struct stream *out, const struct buffer *b, const struct
 
 static bool put_all(struct stream *out, const struct problem *p, const struct golden *g)
 {
-    struct header h = {
-        .format = GOLDEN_FORMAT, .buffers = g->count, .text_len = (uint32_t)strlen(p->tc.text)};
+    struct header h = {.format = GOLDEN_FORMAT,
+                       .buffers = g->count,
+                       .text_len = (uint32_t)strlen(p->tc.text),
+                       .key = golden_key(p)};
     memcpy(h.magic, MAGIC, sizeof(h.magic));
     if (!put(out, &h, sizeof(h)) || !put(out, p->tc.text, h.text_len))
         return false;
@@ -256,11 +261,15 @@ static int get_all(struct stream *in, const struct problem *p, struct golden *g,
     if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0)
         return bad(in, "not a golden file", err);
     if (h.format != GOLDEN_FORMAT)
-        return bad(in, "golden of another format", err);
-    if (h.text_len != strlen(p->tc.text) || h.buffers != p->count)
-        return bad(in, "golden of another problem", err);
+        return STALE;
+    if (h.text_len != strlen(p->tc.text))
+        return bad(in, "golden of another case", err);
     if (get_same(in, p->tc.text, h.text_len, "golden of another case", err) < 0)
         return -1;
+    if (!hash_equal(h.key, golden_key(p)))
+        return STALE;
+    if (h.buffers != p->count)
+        return bad(in, "corrupt golden (impossible header)", err);
     for (unsigned i = 0; i < p->count; i++) {
         free(g->of[i].expect); /* the FREE that golden_init() gave to scratch */
         g->of[i] = (struct expectation){.count = 0};

@@ -106,6 +106,8 @@ struct operator
 /* The generated table, in byte order of the names. */
 extern const struct operator* const operator_table[];
 extern const size_t operator_count;
+/* Hash of the sources of all references and operators, as built: part of a cached golden's key. */
+extern const char reference_digest[];
 const struct operator* operator_find(const char *name); /* NULL when unknown */
 
 #endif
