@@ -45,6 +45,9 @@ int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
     uint32_t n = case_u32(&p->tc, "N"), k = case_u32(&p->tc, "K");
     enum fill fill = (enum fill)case_u32(&p->tc, "fill");
 
+    if (k % 8 != 0)
+        return err_set(err, ERR_INPUT,
+                       "K=%u must be a multiple of 8: rows are read 16 bytes at a time", k);
     if (add_rows(p, "A", DTYPE_BF16, ROLE_IN, (struct dim){"row", m}, (struct dim){"k", k}, err) <
             0 ||
         add_rows(p, "B", DTYPE_BF16, ROLE_IN, (struct dim){"column", n}, (struct dim){"k", k},
