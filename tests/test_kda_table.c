@@ -140,6 +140,27 @@ static void test_a_broken_optional_entry_is_an_error(void **state)
     }
 }
 
+/* The project's own kernels, as built for the CPU device. */
+static void test_our_own_set_has_all_sixteen(void **state)
+{
+    struct device *dev = NULL;
+    struct kernel_set *set = NULL;
+    struct kda_kernels k;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    if (device_open("cpu", &dev, &err) < 0 ||
+        kernel_set_open(dev, "build/kernels/cpu", &set, &err) < 0 ||
+        kda_kernels_resolve(set, &k, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_string_equal(k.gemm->entry, "dense_gemm_bf16");
+    assert_string_equal(k.gemv_batchm->entry, "dense_gemv_bf16_batchm");
+    assert_string_equal(k.recurrent_smem->entry, "kda_recurrent_decode_bf16_smem");
+    assert_string_equal(k.pack->entry, "kda_pack_qkv_bf16");
+    kernel_set_close(set);
+    device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_a_full_set_fills_every_handle),
         cmocka_unit_test(test_each_entry_missing_in_turn),
         cmocka_unit_test(test_a_broken_optional_entry_is_an_error),
+        cmocka_unit_test(test_our_own_set_has_all_sixteen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
