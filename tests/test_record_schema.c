@@ -34,8 +34,10 @@ static void section(const char *readme, const char *heading, struct text *out)
     const char *start = strstr(readme, heading);
     const char *end;
 
-    if (!start)
+    if (!start) {
         fail_msg("results/README.md has no \"%s\"", heading);
+        return;
+    }
     end = strstr(start + 3, "\n## ");
     text_clear(out);
     text_add_bytes(out, start, end ? (size_t)(end - start) : strlen(start));
