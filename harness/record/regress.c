@@ -343,15 +343,19 @@ static void decide(const struct regress_input *in, const struct regress_options 
         snprintf(r->reason, sizeof r->reason,
                  "the difference is %.1f ticks of the event timer: time more launches per sample",
                  ticks);
-    } else if (within(r->interval, r->margin)) {
+    } else if (within(r->interval, opt->threshold)) {
         r->change = CHANGE_SAME;
     } else {
         r->change = CHANGE_UNSURE;
-        snprintf(r->reason, sizeof r->reason,
-                 isinf(r->detectable)
-                     ? "too few rounds to call one case of this suite"
-                     : "the interval reaches beyond the margin of %.2g%%, the test does not decide",
-                 100.0 * r->margin);
+        if (isinf(r->detectable))
+            snprintf(r->reason, sizeof r->reason, "too few rounds to call one case of this suite");
+        else if (!r->paired)
+            snprintf(r->reason, sizeof r->reason,
+                     "not interleaved, and the rounds of one side spread over %.3g%%",
+                     100.0 * (r->margin - opt->threshold));
+        else
+            snprintf(r->reason, sizeof r->reason,
+                     "the interval reaches beyond the threshold, the test does not decide");
     }
 }
 

@@ -13,7 +13,7 @@
  *
  * A case is called SLOWER or FASTER when the data reject, at the false-discovery rate over the
  * whole suite (Benjamini and Hochberg 1995), that its effect lies within the margin; SAME when
- * the bootstrap interval of the effect (rounds drawn with replacement) lies within the margin;
+ * the bootstrap interval of the effect (rounds drawn with replacement) lies within the threshold;
  * UNSURE when neither can be said. So a change of less than the threshold is never called,
  * however many samples say so.
  */
