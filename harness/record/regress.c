@@ -326,7 +326,7 @@ static bool within(struct interval i, double margin)
     return i.low >= -margin / (1.0 + margin) && i.high <= margin;
 }
 
-static void decide(const struct regress_input *in, const struct regress_options *opt,
+static void decide(const struct regress_input *in, const struct regress_options *opt, size_t tested,
                    struct regress_result *r)
 {
     double tick = fmax(in->base->tick_us, in->next->tick_us);
@@ -348,7 +348,9 @@ static void decide(const struct regress_input *in, const struct regress_options 
     } else {
         r->change = CHANGE_UNSURE;
         if (isinf(r->detectable))
-            snprintf(r->reason, sizeof r->reason, "too few rounds to call one case of this suite");
+            snprintf(r->reason, sizeof r->reason,
+                     "too few rounds to call one case among %zu: record at least %u", tested,
+                     regress_rounds_needed(tested, opt->fdr));
         else if (!r->paired)
             snprintf(r->reason, sizeof r->reason,
                      "not interleaved, and the rounds of one side spread over %.3g%%",
@@ -380,7 +382,7 @@ void regress_judge(const struct regress_input *in, size_t count, const struct re
     for (size_t i = 0; i < count; i++) {
         out[i].q = q[i];
         if (out[i].change != CHANGE_INVALID)
-            decide(&in[i], opt, &out[i]);
+            decide(&in[i], opt, tested, &out[i]);
     }
     free(p);
     free(q);
