@@ -208,7 +208,7 @@ int cmd_resources(int argc, char **argv)
     struct err err = ERR_INIT;
     struct args a = {0};
     enum options_outcome parsed = options_parse(&usage, argc, argv, &a, &words);
-    struct case_selection sel = {a.case_text, a.cases, a.tier ? a.tier : "perf", &words};
+    struct case_selection sel = {a.case_text, a.cases, a.tier ? a.tier : "full", &words};
     int code = EXIT_INPUT;
 
     case_list_init(&cases);
