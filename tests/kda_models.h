@@ -1,6 +1,6 @@
 /*
- * fp32 models of the KDA recurrence in plain C, one head: right ones, which no bound may call wrong,
- * and wrong ones, which every bound must.
+ * fp32 models of the KDA recurrence in plain C, one head: right ones, which no bound may call
+ * wrong, and wrong ones, which every bound must.
  */
 #ifndef TESTS_KDA_MODELS_H
 #define TESTS_KDA_MODELS_H
