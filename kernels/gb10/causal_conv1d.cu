@@ -9,7 +9,7 @@
  * all, and its barrier is met by all of it.
  *
  * causal_conv1d_update_prefill: seq_len tokens of one sequence, silu only. Grid ceil(dim, 256). A
- * thread walks its channel alone, so it reads eight tokens ahead; otherwise every token would wait
+ * thread walks its channel alone, so it reads 16 tokens ahead; otherwise every token would wait
  * for the memory latency of the one before.
  *
  * Block 256, one channel a thread; its window stays in registers.
@@ -18,7 +18,7 @@
 
 #define CONV_THREADS    256
 #define CONV_MAX_WINDOW 4
-#define CONV_AHEAD      8 /* tokens loaded before they are used */
+#define CONV_AHEAD      16 /* tokens loaded before they are used */
 
 /* A channel's window and taps, right-aligned: index 3 is the newest; what d_conv < 4 leaves out
    is zero. */

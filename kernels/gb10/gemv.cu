@@ -1,11 +1,10 @@
 /*
  * dense_gemv_bf16: C[n] = sum_k A[k] B[n,k], the projection of one row. It reads B once and is
- * bound by memory: 64 threads a row of B, 16-byte loads, four of them in flight a thread
- * (dense_gemv.cuh).
+ * bound by memory: four 16-byte loads of B in flight a thread (dense_gemv.cuh).
  *
- * Partial sums meet in shared memory and one warp adds up all four outputs of the block: one
- * barrier and three shuffles. Five shuffles in each of the eight warps would be no faster on a GPU,
- * and cost the CPU device 1,280 thread switches a block.
+ * Partial sums meet in shared memory and one warp finishes the block's four outputs: one barrier
+ * and three shuffles. Five shuffles for each output in each of the eight warps would be no faster
+ * on a GPU, and cost the CPU device 5,120 thread switches a block.
  *
  * Launch: grid ceil(N, 4), block 256. K % 8 == 0, A and B 16-byte aligned; the launcher checks.
  */

@@ -41,27 +41,39 @@ __device__ __forceinline__ void prepare_sums(const struct chunk &ch, const float
     }
 }
 
+/* Work items of decayed_products: a position j and SCORE_ROWS positions i. */
+__device__ __forceinline__ unsigned score_count(const struct chunk &ch)
+{
+    return (ch.count + SCORE_ROWS - 1) / SCORE_ROWS * ch.size;
+}
+
 /* a[i * C + j] = -beta_i sum_d k_i k_j exp(gc_i - gc_j) for j < i, in two halves of the
    channels: k and gc of a half fill x. Starts and ends with a barrier. */
 __device__ __forceinline__ void prepare_interactions(const struct chunk &ch, const float *k,
                                                      const float *gc, const float *b, float *x,
                                                      float *a)
 {
-    const unsigned width = ch.head_dim / 2, pairs = ch.count * ch.size;
-    float *ks = x, *gs = x + ch.size * width;
+    const unsigned width = ch.head_dim / 2;
+    const struct decayed_rows in = {x, x + ch.size * width, width, x, width};
 
     for (unsigned half = 0; half < 2; half++) {
         __syncthreads();
-        chunk_load(ks, k, ch, half * width, width);
-        chunk_load(gs, gc, ch, half * width, width);
+        chunk_load(x, k, ch, half * width, width);
+        chunk_load(x + ch.size * width, gc, ch, half * width, width);
         __syncthreads();
-        for (unsigned p = threadIdx.x; p < pairs; p += CHUNK_THREADS) {
-            const unsigned i = p / ch.size, j = p % ch.size;
-            if (j >= i)
+        for (unsigned e = threadIdx.x; e < score_count(ch); e += CHUNK_THREADS) {
+            const unsigned first = e / ch.size * SCORE_ROWS, j = e % ch.size;
+            float sum[SCORE_ROWS];
+            if (j >= min(first + SCORE_ROWS, ch.count))
                 continue;
-            const float sum = decayed_product(ks + i * width, gs + i * width, ks + j * width,
-                                              gs + j * width, j, width);
-            a[p] = half == 0 ? sum : -b[i] * (a[p] + sum);
+            decayed_products(sum, in, first, ch.count, j);
+#pragma unroll
+            for (unsigned r = 0; r < SCORE_ROWS; r++) {
+                const unsigned i = first + r;
+                float *cell = a + i * ch.size + j;
+                if (j < i && i < ch.count)
+                    *cell = half == 0 ? sum[r] : -b[i] * (*cell + sum[r]);
+            }
         }
     }
     __syncthreads();
@@ -87,6 +99,18 @@ __device__ __forceinline__ void prepare_inverse(const struct chunk &ch, float *a
             column[s] = sum;
         }
     }
+}
+
+/* x = beta from, or beta from exp(gc) where gc is not null, over the chunk's rows; a warp a row. */
+__device__ __forceinline__ void prepare_load(float *x, const float *from, const float *gc,
+                                             const float *b, const struct chunk &ch)
+{
+    for (unsigned i = threadIdx.x / 32; i < ch.count; i += CHUNK_THREADS / 32)
+        for (unsigned d = threadIdx.x % 32; d < ch.head_dim; d += 32) {
+            const size_t at = ch.base + i * ch.row + d;
+            const float scaled = b[i] * from[at];
+            x[i * ch.head_dim + d] = gc == nullptr ? scaled : scaled * expf(gc[at]);
+        }
 }
 
 /* out = X rhs, rhs in x, X transposed in the upper triangle of a. */
@@ -115,20 +139,15 @@ extern "C" __global__ void __launch_bounds__(CHUNK_THREADS)
     extern __shared__ float4 shared[];
     const struct chunk ch = chunk_at(blockIdx.x, blockIdx.y, heads, head_dim, size, tokens);
     float *x = reinterpret_cast<float *>(shared), *a = x + size * head_dim, *b = a + size * size;
-    const unsigned elements = ch.count * head_dim;
 
     prepare_sums(ch, gate, beta, gc, b, heads);
     prepare_interactions(ch, k, gc, b, x, a);
     prepare_inverse(ch, a);
-    for (unsigned e = threadIdx.x; e < elements; e += CHUNK_THREADS)
-        x[e] = b[e / head_dim] * v[ch.base + e / head_dim * ch.row + e % head_dim];
+    prepare_load(x, v, nullptr, b, ch);
     __syncthreads();
     prepare_apply(ch, a, x, u);
     __syncthreads();
-    for (unsigned e = threadIdx.x; e < elements; e += CHUNK_THREADS) {
-        const size_t at = ch.base + e / head_dim * ch.row + e % head_dim;
-        x[e] = b[e / head_dim] * k[at] * expf(gc[at]);
-    }
+    prepare_load(x, k, gc, b, ch);
     __syncthreads();
     prepare_apply(ch, a, x, w);
 }
@@ -137,12 +156,18 @@ extern "C" __global__ void __launch_bounds__(CHUNK_THREADS)
 __device__ __forceinline__ void scan_scores(const struct chunk &ch, const float *q, const float *ks,
                                             const float *gs, float *p, float scale)
 {
-    for (unsigned e = threadIdx.x; e < ch.count * ch.size; e += CHUNK_THREADS) {
-        const unsigned i = e / ch.size, j = e % ch.size;
-        if (j <= i)
-            p[j * ch.size + i] =
-                scale * decayed_product(q + ch.base + i * ch.row, gs + i * ch.head_dim,
-                                        ks + j * ch.head_dim, gs + j * ch.head_dim, j, ch.head_dim);
+    const struct decayed_rows in = {q + ch.base, gs, ch.row, ks, ch.head_dim};
+
+    for (unsigned e = threadIdx.x; e < score_count(ch); e += CHUNK_THREADS) {
+        const unsigned first = e / ch.size * SCORE_ROWS, j = e % ch.size;
+        float sum[SCORE_ROWS];
+        if (j >= min(first + SCORE_ROWS, ch.count))
+            continue;
+        decayed_products(sum, in, first, ch.count, j);
+#pragma unroll
+        for (unsigned r = 0; r < SCORE_ROWS; r++)
+            if (j <= first + r && first + r < ch.count)
+                p[j * ch.size + first + r] = scale * sum[r];
     }
 }
 
@@ -211,11 +236,12 @@ __device__ __forceinline__ void scan_load_decayed(float *to, const float *from, 
                                                   const float *last, float factor,
                                                   const struct chunk &ch)
 {
-    for (unsigned e = threadIdx.x; e < ch.count * ch.head_dim; e += CHUNK_THREADS) {
-        const unsigned d = e % ch.head_dim;
-        const size_t at = ch.base + e / ch.head_dim * ch.row + d;
-        to[e] = factor * from[at] * expf(last != nullptr ? last[d] - gc[at] : gc[at]);
-    }
+    for (unsigned i = threadIdx.x / 32; i < ch.count; i += CHUNK_THREADS / 32)
+        for (unsigned d = threadIdx.x % 32; d < ch.head_dim; d += 32) {
+            const size_t at = ch.base + i * ch.row + d;
+            to[i * ch.head_dim + d] =
+                factor * from[at] * expf(last != nullptr ? last[d] - gc[at] : gc[at]);
+        }
 }
 
 extern "C" __global__ void __launch_bounds__(CHUNK_THREADS)

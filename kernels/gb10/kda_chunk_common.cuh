@@ -15,6 +15,7 @@
 #define CHUNK_THREADS 128
 #define TILE_ROWS     8
 #define TILE_COLUMNS  4
+#define SCORE_ROWS    4 /* rows whose products with one k are formed together */
 
 struct chunk {
     unsigned head_dim; /* D, also the pitch of a [C, D] buffer in shared memory */
@@ -85,6 +86,7 @@ __device__ __forceinline__ void tile_add_product(struct tile &t, const float *le
                                                  size_t right_pitch, unsigned depth)
 {
     right += t.column;
+#pragma unroll 4
     for (unsigned d = 0; d < depth; d += 4) {
         const float4 b0 = quad_at(right + d * right_pitch);
         const float4 b1 = quad_at(right + (d + 1) * right_pitch);
@@ -110,6 +112,7 @@ tile_add_transposed(struct tile &t, const float *left, unsigned pitch, unsigned 
     const unsigned end = LOWER ? min(depth, t.first + TILE_ROWS) : depth;
 
     right += t.column;
+#pragma unroll 4
     for (unsigned j = 0; j < end; j++) {
         const float4 b = quad_at(right + j * right_pitch);
 #pragma unroll
@@ -122,33 +125,53 @@ tile_add_transposed(struct tile &t, const float *left, unsigned pitch, unsigned 
 }
 
 /* Copies the chunk's rows of channels [first, first + width) to shared memory, `width` floats a
-   row. */
+   row: a warp a row, without a division to find it. */
 __device__ __forceinline__ void chunk_load(float *to, const float *from, const struct chunk &ch,
                                            unsigned first, unsigned width)
 {
-    for (unsigned e = threadIdx.x; e < ch.count * width; e += CHUNK_THREADS)
-        to[e] = from[ch.base + e / width * ch.row + first + e % width];
+    for (unsigned i = threadIdx.x / 32; i < ch.count; i += CHUNK_THREADS / 32)
+        for (unsigned d = threadIdx.x % 32; d < width; d += 32)
+            to[i * width + d] = from[ch.base + i * ch.row + first + d];
 }
 
-/*
- * sum_d left_i[d] k_j[d] exp(gc_i[d] - gc_j[d]) over `width` channels of shared rows k and gc. gc
- * falls along the chunk and j <= i, so the exponent is never positive: a strong gate underflows to
- * its exact limit 0 where exp(-gc_j) alone would overflow. Lanes differ in j; each starts at
- * another channel, so that they meet in 32 different banks.
- */
-__device__ __forceinline__ float decayed_product(const float *left_i, const float *gc_i,
-                                                 const float *k_j, const float *gc_j, unsigned j,
-                                                 unsigned width)
-{
-    unsigned d = j % width;
-    float sum = 0.0f;
+/* The rows of decayed_products, of `pitch` floats each. */
+struct decayed_rows {
+    const float *left, *gc; /* row i at left + i * left_pitch, gc + i * pitch */
+    size_t left_pitch;
+    const float *k; /* row j at k + j * pitch */
+    unsigned pitch;
+};
 
-#pragma unroll 4
-    for (unsigned e = 0; e < width; e++) {
-        sum += left_i[d] * k_j[d] * expf(gc_i[d] - gc_j[d]);
-        d = d + 1 == width ? 0 : d + 1;
+/*
+ * sum[r] = sum_d left_i[d] k_j[d] exp(gc_i[d] - gc_j[d]) over the channels of a row, for i = first
+ * + r, of which those with j <= i < count are wanted: four at a time, for four independent chains
+ * of exponentials. gc falls along the chunk, so for those the exponent is never positive: a strong
+ * gate underflows to its exact limit 0 where exp(-gc_j) alone would overflow. Lanes differ in j;
+ * each starts at another channel, so that they meet in 32 different banks.
+ */
+__device__ __forceinline__ void decayed_products(float sum[SCORE_ROWS],
+                                                 const struct decayed_rows &in, unsigned first,
+                                                 unsigned count, unsigned j)
+{
+    const float *kj = in.k + j * in.pitch, *gj = in.gc + j * in.pitch;
+    const float *left[SCORE_ROWS], *gc[SCORE_ROWS];
+    unsigned d = j % in.pitch;
+
+#pragma unroll
+    for (unsigned r = 0; r < SCORE_ROWS; r++) {
+        const unsigned i = min(first + r, count - 1);
+        left[r] = in.left + i * in.left_pitch;
+        gc[r] = in.gc + i * in.pitch;
+        sum[r] = 0.0f;
     }
-    return sum;
+#pragma unroll 2
+    for (unsigned e = 0; e < in.pitch; e++) {
+        const float k = kj[d], g = gj[d];
+#pragma unroll
+        for (unsigned r = 0; r < SCORE_ROWS; r++)
+            sum[r] += left[r][d] * k * expf(gc[r][d] - g);
+        d = d + 1 == in.pitch ? 0 : d + 1;
+    }
 }
 
 #endif

@@ -59,6 +59,15 @@ __device__ __forceinline__ float delta_of(float v, float projected, float beta)
     return __fmul_rn(__fadd_rn(v, -projected), beta);
 }
 
+/* Rows d0 .. d0 + BATCH - 1 of a column; those past the last are zero and not used. */
+__device__ __forceinline__ void load_batch(float x[BATCH], const float *column, unsigned d0,
+                                           unsigned head_dim)
+{
+#pragma unroll
+    for (unsigned i = 0; i < BATCH; i++)
+        x[i] = d0 + i < head_dim ? column[(size_t)(d0 + i) * head_dim] : 0.0f;
+}
+
 extern "C" __global__ void __launch_bounds__(128)
     kda_recurrent_decode_bf16(const __nv_bfloat16 *__restrict__ q,
                               const __nv_bfloat16 *__restrict__ k,
@@ -75,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(128)
         float *column = state + row * head_dim + c;
         float projected = 0.0f, result = 0.0f;
 
-#pragma unroll 16
+#pragma unroll 32
         for (unsigned d = 0; d < head_dim; d++)
             projected =
                 add_product(projected, decayed(column[(size_t)d * head_dim], s.decay[d]), s.k[d]);
@@ -83,9 +92,7 @@ extern "C" __global__ void __launch_bounds__(128)
         for (unsigned d0 = 0; d0 < head_dim; d0 += BATCH) {
             float x[BATCH];
 
-#pragma unroll
-            for (unsigned i = 0; i < BATCH; i++)
-                x[i] = d0 + i < head_dim ? column[(size_t)(d0 + i) * head_dim] : 0.0f;
+            load_batch(x, column, d0, head_dim);
 #pragma unroll
             for (unsigned i = 0; i < BATCH; i++) {
                 const unsigned d = d0 + i;
@@ -114,14 +121,24 @@ extern "C" __global__ void kda_recurrent_decode_bf16_smem(
     float *kept = shared + 3 * head_dim + threadIdx.x * (head_dim + 1); /* + 1: one bank a thread */
     float projected = 0.0f, result = 0.0f;
 
-#pragma unroll 16
-    for (unsigned d = 0; d < head_dim; d++) {
-        const float x = decayed(column[(size_t)d * head_dim], s.decay[d]);
-        kept[d] = x;
-        projected = add_product(projected, x, s.k[d]);
+    for (unsigned d0 = 0; d0 < head_dim; d0 += BATCH) {
+        float x[BATCH];
+
+        load_batch(x, column, d0, head_dim);
+#pragma unroll
+        for (unsigned i = 0; i < BATCH; i++)
+            if (d0 + i < head_dim) {
+                x[i] = decayed(x[i], s.decay[d0 + i]);
+                projected = add_product(projected, x[i], s.k[d0 + i]);
+            }
+#pragma unroll
+        for (unsigned i = 0; i < BATCH;
+             i++) /* apart, so that no load waits for a store to `kept` */
+            if (d0 + i < head_dim)
+                kept[d0 + i] = x[i];
     }
     const float delta = delta_of(__bfloat162float(v[row + c]), projected, beta[blockIdx.x]);
-#pragma unroll 16
+#pragma unroll 32
     for (unsigned d = 0; d < head_dim; d++) {
         const float next = add_product(kept[d], s.k[d], delta);
         column[(size_t)d * head_dim] = next;
