@@ -59,8 +59,7 @@ struct timing_params timing_params_default(const struct device_info *info, enum 
     };
 
     if (info->kind == DEVICE_CPU) { /* a run takes milliseconds to seconds there */
-        p.rounds = 6;               /* fewer could show no change at all */
-        p.min_per_round = 2;
+        p.min_per_round = 1;        /* rounds, not samples, decide what compare can call */
         p.max_per_round = 10;
         p.max_launches = 1;
     }
