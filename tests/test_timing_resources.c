@@ -142,7 +142,7 @@ static void test_occupancy(void **data)
     assert_occupancy(32, 128, 101376, 1, "shared"); /* the most a block may have */
     assert_occupancy(32, 128, 101377, 0, "");       /* one byte more: none fits */
     assert_occupancy(0, 1024, 0, 1, "threads");     /* registers not known */
-    assert_occupancy(32, 33, 0, 24, "threads");     /* two warps: 24 blocks, blocks come first */
+    assert_occupancy(32, 33, 0, 24, "blocks");      /* a warp and a bit takes two: 48 warps */
 }
 
 static void test_max_threads(void **data)
