@@ -133,7 +133,7 @@ static void unknown_operators_list_the_known(void **state)
 /* --- files: of the first operator that is built in
  * ---------------------------------------------------- */
 
-static char folder[] = "/tmp/deltarig-test-case-files";
+static char folder[] = "build/tmp/case-files";
 
 static const char *write_case_file(const char *body, size_t n)
 {
@@ -239,9 +239,9 @@ static void nul_bytes_and_missing_files_are_refused(void **state)
     case_list_init(&list);
     assert_int_equal(case_file_read(write_case_file("[smoke]\nab\0cd\n", 14), &list, &err), -1);
     assert_non_null(strstr(err.text, ".case:2: a NUL byte"));
-    assert_int_equal(case_file_read("/tmp/deltarig-no-such-file.case", &list, &err), -1);
-    assert_non_null(strstr(err.text, "/tmp/deltarig-no-such-file.case"));
-    assert_int_equal(case_file_read("/tmp", &list, &err), -1);
+    assert_int_equal(case_file_read("build/tmp/no-such-file.case", &list, &err), -1);
+    assert_non_null(strstr(err.text, "build/tmp/no-such-file.case"));
+    assert_int_equal(case_file_read("build", &list, &err), -1);
     case_list_release(&list);
 }
 

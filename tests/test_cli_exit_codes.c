@@ -16,7 +16,7 @@
 
 #include <cmocka.h> /* last, as everywhere in the tests */
 
-static char folder[] = "/tmp/deltarig-test-cli";
+static char folder[] = "build/tmp/cli";
 static struct text out; /* what the last command printed, both streams */
 
 /* "$D" in the command is the test's own folder, "deltarig" the program. */

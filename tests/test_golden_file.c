@@ -13,7 +13,7 @@
 
 #include <cmocka.h> /* last: its macro expect_value would hide golden.h's function */
 
-static const char dir[] = "/tmp/deltarig-test-golden";
+static const char dir[] = "build/tmp/golden";
 
 struct fixture {
     struct problem p;
@@ -91,7 +91,7 @@ static void a_missing_file_is_no_error(void **state)
     golden_init(&g, &f->p);
     unlink(f->path);
     assert_int_equal(golden_load(dir, &f->p, &g, &err), 1);
-    assert_int_equal(golden_load("/tmp/deltarig-no-such-folder", &f->p, &g, &err), 1);
+    assert_int_equal(golden_load("build/tmp/no-such-folder", &f->p, &g, &err), 1);
     golden_release(&g);
 }
 
@@ -293,10 +293,10 @@ static void exported_arrays_have_numpys_header(void **state)
     struct fixture *f = *state;
     struct err err = ERR_INIT;
     struct text t;
-    static const char out[] = "/tmp/deltarig-test-golden/npy";
+    static const char out[] = "build/tmp/golden/npy";
     text_init(&t);
     assert_int_equal(golden_export(out, &f->p, &f->g, &err), 0);
-    assert_int_equal(file_read("/tmp/deltarig-test-golden/npy/y.value.npy", 1 << 20, &t, &err), 0);
+    assert_int_equal(file_read("build/tmp/golden/npy/y.value.npy", 1 << 20, &t, &err), 0);
     assert_memory_equal(t.data, "\x93NUMPY\x01\x00", 8);
     size_t header = 10 + (unsigned char)t.data[8] + 256 * (size_t)(unsigned char)t.data[9];
     assert_int_equal(header % 64, 0);
@@ -304,8 +304,8 @@ static void exported_arrays_have_numpys_header(void **state)
         strstr(t.data + 10, "'descr': '<f8', 'fortran_order': False, 'shape': (4, 10,)"));
     assert_int_equal(t.len, header + TOY_N * sizeof(double));
     assert_memory_equal(t.data + header, f->g.of[TOY_Y].value, TOY_N * sizeof(double));
-    assert_true(file_exists("/tmp/deltarig-test-golden/npy/x.init.npy"));
-    assert_false(file_exists("/tmp/deltarig-test-golden/npy/x.value.npy"));
+    assert_true(file_exists("build/tmp/golden/npy/x.init.npy"));
+    assert_false(file_exists("build/tmp/golden/npy/x.value.npy"));
     text_release(&t);
 }
 

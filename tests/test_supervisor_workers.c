@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "measure/supervisor.h"
 
 #include <cmocka.h> /* last, as everywhere in the tests */
@@ -130,11 +131,13 @@ static void toy_lost(void *parent, size_t index, const char *why, void *result)
 
 static void toy_init(struct toy *t, enum device_kind kind)
 {
+    struct err err = ERR_INIT;
     memset(t, 0, sizeof(*t));
     t->kind = kind;
     t->open_fails_after = -1;
     t->done_fails_at = -1;
-    snprintf(t->marker, sizeof(t->marker), "/tmp/deltarig-test-supervisor-%ld", (long)getpid());
+    assert_int_equal(dir_make("build/tmp", &err), 0);
+    snprintf(t->marker, sizeof(t->marker), "build/tmp/supervisor-%ld", (long)getpid());
     unlink(t->marker);
 }
 

@@ -131,9 +131,9 @@ extern "C" __global__ void kda_recurrent_decode_bf16_smem(
                 x[i] = decayed(x[i], s.decay[d0 + i]);
                 projected = add_product(projected, x[i], s.k[d0 + i]);
             }
+            /* A loop of its own, so that no load waits for a store to `kept`. */
 #pragma unroll
-        for (unsigned i = 0; i < BATCH;
-             i++) /* apart, so that no load waits for a store to `kept` */
+        for (unsigned i = 0; i < BATCH; i++)
             if (d0 + i < head_dim)
                 kept[d0 + i] = x[i];
     }
