@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "device/cpu/cpu_worker.h"
 
+_Static_assert((CPU_GUARD_BYTES + CPU_STACK_BYTES) / 4096 % 2 == 1, "see prepare_stack()");
+
 #if defined(__x86_64__)
 #define SAVED_WORDS 6 /* rbp rbx r12-r15 below the return address */
 #else
@@ -36,9 +38,9 @@ static unsigned char *map_stack(void)
     return NULL;
 }
 
-/* A context that enters cpu_fiber_entry when it is resumed. Stacks start 64 to 4,032 bytes below
-   their end, each at another cache set: all the same depth into a page would share the few ways of
-   one set. */
+/* A context that enters cpu_fiber_entry when it is resumed. Stacks start 64 to 3,968 bytes below their
+   end, each at another cache set (all the same depth into a page would share the few ways of one
+   set), and lie an odd number of pages apart, for the sets of the address translation cache. */
 static void *prepare_stack(const struct cpu_worker *w, unsigned index)
 {
     unsigned char *end = w->stack[index] + CPU_GUARD_BYTES + CPU_STACK_BYTES;
@@ -100,13 +102,18 @@ void cpu_make_ready(struct cpu_worker *w, struct cpu_fiber *f)
     w->ready[(w->ready_head + w->ready_count++) % CPU_MAX_THREADS] = f;
 }
 
-/* Everyone that waits runs again, in the order of arrival: forward stays forward, reverse
-   reverse. */
+/* Everyone that waits runs again, in the order of arrival: forward stays forward, reverse reverse.
+   All live threads wait, so the run queue is empty and the two lists change places. */
 void cpu_release_barrier(struct cpu_worker *w)
 {
-    for (uint32_t i = 0; i < w->nwaiting; i++)
-        cpu_make_ready(w, w->waiting[i]);
+    struct cpu_fiber **arrived = w->waiting;
+
+    w->waiting = w->ready;
+    w->ready = arrived;
+    w->ready_head = 0;
+    w->ready_count = w->nwaiting;
     w->nwaiting = 0;
+    w->barrier++;
     w->barrier_where = NULL;
     w->vote_result = w->vote_count;
     w->vote_count = 0;
@@ -146,10 +153,7 @@ static struct cpu_fiber *take(struct cpu_worker *w)
         from_ready = draw(w);
     if (!from_ready)
         return &w->fiber[w->fresh[w->started++]];
-    w->ready_count--;
-    struct cpu_fiber *f = w->ready[w->ready_head];
-    w->ready_head = (w->ready_head + 1) % CPU_MAX_THREADS;
-    return f;
+    return cpu_take_ready(w);
 }
 
 static struct cpu_fiber *take_or_fail(struct cpu_worker *w)
@@ -173,8 +177,7 @@ static void start(struct cpu_worker *w, struct cpu_fiber *f)
     cpu_abandon(w);
 }
 
-/* The running fiber waits; returns when somebody has made it ready and its turn has come. */
-void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f)
+void cpu_yield_slow(struct cpu_worker *w, struct cpu_fiber *f)
 {
     struct cpu_fiber *next = take_or_fail(w);
 
@@ -265,6 +268,8 @@ static void reset_threads(struct cpu_worker *w, enum thread_order order)
         w->warp[i].waiting = 0;
     }
     w->live = n;
+    w->ready = w->queue[0];
+    w->waiting = w->queue[1];
     w->started = w->ready_head = w->ready_count = w->nwaiting = 0;
     w->barrier_where = NULL;
     w->vote_count = w->vote_result = 0;

@@ -15,6 +15,7 @@
 
 #define ALIGNMENT 16
 #define GUARD     ((size_t)16 << 20) /* address space only: an index error stays attributable */
+#define HUGE_FROM ((size_t)4 << 20)  /* from here on, large pages are asked for */
 #define SLACK     0xd7               /* the bytes between a buffer's end and its guard */
 
 static size_t round_up(size_t n, size_t unit)
@@ -39,6 +40,8 @@ int cpu_alloc(struct device *base, size_t bytes, const char *label, dev_ptr *out
         munmap(b.map, b.map_bytes);
         return err_set(err, ERR_SYSTEM, "CUDA_ERROR_OUT_OF_MEMORY: %zu bytes", bytes);
     }
+    if (room >= HUGE_FROM)
+        (void)madvise(b.map + GUARD, room, MADV_HUGEPAGE); /* a matter of speed only */
     b.begin = b.map + GUARD + room - round_up(bytes, ALIGNMENT);
     memset(b.begin, 0xff, bytes);
     memset(b.begin + bytes, SLACK, round_up(bytes, ALIGNMENT) - bytes);

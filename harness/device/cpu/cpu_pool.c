@@ -183,8 +183,10 @@ static void *watchdog_main(void *arg)
 
 static int add_worker(struct cpu_device *dev, unsigned i, struct err *err)
 {
-    struct cpu_worker *w = xcalloc(1, sizeof *w);
+    struct cpu_worker *w = aligned_alloc(_Alignof(struct cpu_worker), sizeof *w);
 
+    if (!w)
+        return err_set(err, ERR_SYSTEM, "no memory for a worker of the CPU device");
     if (cpu_worker_init(w, err) < 0) {
         free(w);
         return -1;

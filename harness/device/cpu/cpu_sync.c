@@ -25,6 +25,7 @@ static int barrier(int add, const char *where)
         cpu_fail("__syncthreads at %s while other threads of the block wait at %s", where,
                  w->barrier_where);
     f->state = FIBER_BARRIER;
+    f->barrier = w->barrier;
     f->where = where;
     w->vote_count += add;
     w->waiting[w->nwaiting++] = f;
@@ -227,7 +228,8 @@ static uint32_t active_lanes(struct cpu_worker *w, struct cpu_fiber *f)
 
         if (!(warp->alive >> l & 1))
             continue;
-        if (g->state == FIBER_NEW || g->state == FIBER_READY)
+        if (g->state == FIBER_NEW || g->state == FIBER_READY ||
+            (g->state == FIBER_BARRIER && g->barrier != w->barrier)) /* released, not resumed yet */
             return 0;
         if (g->state == FIBER_WARP && g->op == CPU_WARP_ACTIVE && g->where == f->where)
             lanes |= 1u << l;

@@ -27,7 +27,7 @@
 #define CPU_WARP        32
 #define CPU_MAX_THREADS 1024
 #define CPU_STACK_BYTES (256 * 1024)
-#define CPU_GUARD_BYTES (64 * 1024) /* below each stack: larger than any one frame we expect */
+#define CPU_GUARD_BYTES (17 * 4096) /* below each stack */
 #define CPU_MAX_COPIES  256 /* outstanding cp.async a thread in late mode; the oldest lands early */
 #define CPU_CANARY      1024 /* bytes below the dynamic shared memory that are checked */
 
@@ -36,13 +36,16 @@ enum fiber_state { FIBER_NEW, FIBER_READY, FIBER_BARRIER, FIBER_WARP, FIBER_DONE
 struct cpu_worker;
 struct cpu_module;
 
+/* The first cache line is what a switch at a barrier touches. */
 struct cpu_fiber {
-    struct cpu_thread thread; /* first: cpu_current points at it */
+    _Alignas(64) struct cpu_thread thread; /* first: cpu_current points at it */
     struct cpu_worker *worker;
     void *sp; /* where to resume; valid while not running */
     enum fiber_state state;
     uint16_t linear, stack; /* thread number in the block; index of its stack */
     const char *where;      /* it waits there */
+    uint32_t barrier; /* the number of the barrier it waits at: FIBER_BARRIER counts only while
+                               that is the worker's */
     /* the warp operation it waits in */
     enum cpu_warp_op op;
     uint32_t mask;
@@ -97,8 +100,8 @@ struct cpu_worker {
     uint32_t threads, live;
 
     /* the run queue: a ring of fibers that may run, then those not started yet */
-    struct cpu_fiber *ready[CPU_MAX_THREADS], *waiting[CPU_MAX_THREADS];
-    uint32_t ready_head, ready_count, nwaiting, started;
+    struct cpu_fiber *queue[2][CPU_MAX_THREADS], **ready, **waiting; /* the two change places */
+    uint32_t ready_head, ready_count, nwaiting, barrier, started;
     uint16_t fresh[CPU_MAX_THREADS]; /* order in which threads start */
     const char *barrier_where;
     int vote_count, vote_result;
@@ -136,7 +139,7 @@ static inline struct cpu_fiber *cpu_running(void)
 int cpu_worker_init(struct cpu_worker *w, struct err *err);
 void cpu_worker_release(struct cpu_worker *w);
 void cpu_run_block(struct cpu_worker *w, uint64_t linear); /* w->fault.set afterwards: it failed */
-void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f);
+void cpu_yield_slow(struct cpu_worker *w, struct cpu_fiber *f);
 void cpu_make_ready(struct cpu_worker *w, struct cpu_fiber *f);
 void cpu_release_barrier(struct cpu_worker *w);
 bool cpu_on_fiber_stack(const struct cpu_worker *w, uintptr_t sp);
@@ -144,6 +147,38 @@ uint64_t cpu_random(struct cpu_worker *w);
 void cpu_switch(void **save, void *resume);
 extern const char cpu_switch_resume[], cpu_fiber_entry[];
 void cpu_fiber_main(void);
+
+static inline struct cpu_fiber *cpu_take_ready(struct cpu_worker *w)
+{
+    struct cpu_fiber *f = w->ready[w->ready_head];
+
+    w->ready_head = (w->ready_head + 1) % CPU_MAX_THREADS;
+    w->ready_count--;
+    if (w->ready_count > 1) { /* the stack of the one after the next: its misses pass meanwhile */
+        const char *sp = w->ready[(w->ready_head + 1) % CPU_MAX_THREADS]->sp;
+
+        __builtin_prefetch(sp);
+        __builtin_prefetch(sp + 64);
+        __builtin_prefetch(sp + 128);
+    }
+    return f;
+}
+
+/* The running fiber waits; returns when somebody has made it ready and its turn has come. */
+static inline void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f)
+{
+    struct cpu_fiber *next;
+
+    if (w->started != w->threads || w->ready_count == 0 || w->job->schedule.order == ORDER_RANDOM) {
+        cpu_yield_slow(w, f);
+        return;
+    }
+    next = cpu_take_ready(w);
+    if (next == f)
+        return;
+    cpu_current = &next->thread;
+    cpu_switch(&f->sp, next->sp);
+}
 
 /* cpu_sync.c */
 void cpu_settle(struct cpu_worker *w,

@@ -66,10 +66,18 @@ __attribute__((always_inline)) inline void *dynamic_shared()
     return pointer<offsetof(struct cpu_block, shared)>(block());
 }
 
+/* The launch limits, told to the compiler: products of indices then do not wrap for all it knows. */
+__attribute__((always_inline)) inline uint3 within(uint3 v, uint32_t x, uint32_t y, uint32_t z)
+{
+    if (v.x > x || v.y > y || v.z > z)
+        __builtin_unreachable();
+    return v;
+}
+
 __attribute__((always_inline)) inline uint3 thread_index()
 {
     const void *t = self();
-    return {word<0>(t), word<4>(t), word<8>(t)};
+    return within({word<0>(t), word<4>(t), word<8>(t)}, 1023, 1023, 63);
 }
 
 template <int Offset> __attribute__((always_inline)) inline uint3 block_words()
@@ -77,12 +85,35 @@ template <int Offset> __attribute__((always_inline)) inline uint3 block_words()
     const void *b = block();
     return {word<Offset>(b), word<Offset + 4>(b), word<Offset + 8>(b)};
 }
+
+__attribute__((always_inline)) inline uint3 block_index()
+{
+    return within(block_words<offsetof(struct cpu_block, index)>(), 0x7ffffffe, 65534, 65534);
+}
+
+__attribute__((always_inline)) inline dim3 block_dim()
+{
+    return within(block_words<offsetof(struct cpu_block, dim)>(), 1024, 1024, 64);
+}
+
+__attribute__((always_inline)) inline dim3 grid_dim()
+{
+    return within(block_words<offsetof(struct cpu_block, grid)>(), 0x7fffffff, 65535, 65535);
+}
+
+/* The address of a static shared variable, worked out once a function: a thread-local's address counts
+   as a constant for the compiler, which would rather call for it again in every loop than keep it. */
+template <class T> __attribute__((always_inline)) inline T *located(T *p)
+{
+    asm("" : "+r"(p));
+    return p;
+}
 } // namespace cpu
 
 #define threadIdx (cpu::thread_index())
-#define blockIdx  (cpu::block_words<offsetof(struct cpu_block, index)>())
-#define blockDim  (dim3(cpu::block_words<offsetof(struct cpu_block, dim)>()))
-#define gridDim   (dim3(cpu::block_words<offsetof(struct cpu_block, grid)>()))
+#define blockIdx  (cpu::block_index())
+#define blockDim  (cpu::block_dim())
+#define gridDim   (cpu::grid_dim())
 #define warpSize  32
 
 #endif
