@@ -143,8 +143,7 @@ static bool is_blind(const struct buffer_stats *s)
     double told = (double)(s->sharp + s->blind);
     if (told <= few * (double)s->values)
         return false;
-    return !(s->bound_norm2 <= JUDGE_WRONG_BY * JUDGE_WRONG_BY * s->golden_norm2) ||
-           (double)s->sharp < few * told;
+    return !(s->bound_norm2 <= s->golden_norm2) || (double)s->sharp < few * told;
 }
 
 static bool mistrust_buffer(const struct problem *p, const struct buffer *b,

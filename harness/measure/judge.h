@@ -7,18 +7,23 @@
  *
  * MISTRUST: nothing is proven wrong, but a broken kernel could have passed:
  *
- *   unbounded  a golden value or its bound is NaN, infinite or missing;
- *   blind      the bounds of a buffer say too little: together (in the 2-norm) they are larger than
- *              half of what they are to prove, so that a kernel wrong by half would pass; or fewer
- *              than 5% of the values exceed their bound, so that one large value would hide it.
- * Some bounds larger than their values are no defect: an error that was derived per column holds
- * for its small elements too. Proven zeros take no part, and a buffer that has 5% or less of
- * anything else is none of this rule's business; zero       more than 95% of a buffer's values are
- * zero, and the case does not say so: a kernel that writes zeros would pass. Zeros that are data,
- * not arithmetic, are EXACT and do not count; a case means its zeros when a choice of the name
- * "zero" is made (case_declares_zero()); idle       something was to be written, and all of it was
- * there before the launch already: a kernel that does nothing would pass; empty      every element
- * of every buffer that the kernel may write is FREE.
+ *   unbounded  A golden value or its bound is NaN, infinite or missing.
+ *
+ *   blind      The bounds of a buffer are, together (in the 2-norm), larger than what they are to
+ *              prove, or fewer than 5% of the values exceed their own bound (so that one large
+ *              value would hide the others): a kernel that writes zeros would pass, or nearly. Some
+ *              bounds larger than their values are no defect: an error that was derived per column
+ *              holds for its small elements too. Proven zeros take no part, and where 5% or less of
+ *              a buffer is anything else this rule is silent.
+ *
+ *   zero       More than 95% of a buffer's values are zero, and the case does not say so: a kernel
+ *              that writes zeros would pass. Zeros that are data, not arithmetic, are EXACT and do
+ *              not count; how a case says so: case_declares_zero().
+ *
+ *   idle       Something was to be written, and all of it was there before the launch already: a
+ *              kernel that does nothing would pass.
+ *
+ *   empty      Every element of every buffer that the kernel may write is FREE.
  *
  * A case in which everything is to be kept (no accepted row) is none of these: doing nothing is its
  * contract, and doing something is what KEEP catches.
@@ -32,8 +37,7 @@
 #include "problem/problem.h"
 #include "record/record.h"
 
-#define JUDGE_MOSTLY   0.95 /* "mostly zero"; its complement is "a few" */
-#define JUDGE_WRONG_BY 0.5  /* of the golden's norm: what bounds must not let pass */
+#define JUDGE_MOSTLY 0.95 /* "mostly zero"; its complement is "a few" */
 
 struct evidence {
     uint32_t checks_run;              /* bits 1 << enum check */
