@@ -103,6 +103,7 @@ static void add_ceilings(const struct bars *b, struct text *lines, struct text *
 static bool make(struct bars *b, const char *name, const char *title, const char *axis,
                  struct plot *p)
 {
+    const char *l2 = b->g->device->emulated ? "" : " L2";
     struct text blocks, keys;
     char file[96];
 
@@ -124,12 +125,12 @@ static bool make(struct bars *b, const char *name, const char *title, const char
                   axis, b->rows, b->longest * 1.45);
         text_addf(&p->script,
                   "plot $cold u (0):(-$1):(0):2:(-$1):(-$1+0.38) w boxxyerror lc rgb '#1b4f8a' "
-                  "title 'cold L2', "
+                  "title 'cold%s', "
                   "$hot u (0):(-$1):(0):2:(-$1-0.38):(-$1) w boxxyerror fs pattern 4 lc rgb "
-                  "'#c2571a' title 'hot L2', "
+                  "'#c2571a' title 'hot%s', "
                   "$cold u 2:(-$1+0.19):3 w labels left boxed offset 0.8,0 font ',8' notitle, "
                   "$hot u 2:(-$1-0.19):3 w labels left boxed offset 0.8,0 font ',8' notitle%s\n",
-                  keys.data);
+                  l2, l2, keys.data);
     }
     text_release(&keys);
     text_release(&blocks);

@@ -76,7 +76,8 @@ static void add_strip_tics(const struct device_group *g, struct text *out)
 
         if (!has_samples(r))
             continue;
-        text_add(out, row++ ? ", " : "");
+        text_addf(out, "%s\"%u  \".", row ? ", " : "", case_number(g, r));
+        row++;
         snprintf(label, sizeof label, "%.500s", r->case_text);
         plot_case_label(out, label, 56);
         /* plot_case_label closes its quotes; gnuplot joins with the dot. */
@@ -85,28 +86,31 @@ static void add_strip_tics(const struct device_group *g, struct text *out)
     text_add(out, ") font ',8'\n");
 }
 
-/* The axis: twice the 98% quantile of the deviations, at least half a percent. */
-static double axis_of(const struct device_group *g)
+/* The axis in percent: twice the 95% quantile of the deviations, at least half a percent; to
+   the left no further than the fastest sample. What lies beyond is drawn at its end. */
+static struct interval axis_of(const struct device_group *g)
 {
     double *deviation = NULL;
     size_t n = 0;
+    double fastest = 0.0;
     double axis;
 
     for (size_t i = 0; i < g->nbench; i++) {
         const struct bench_record *r = g->bench[i];
 
         for (unsigned k = 0; has_samples(r) && k < r->nsamples; k++) {
-            double d = 100.0 * fabs(r->sample[k].us / r->median_us - 1.0);
+            double d = 100.0 * (r->sample[k].us / r->median_us - 1.0);
 
             if (!isfinite(d))
                 continue;
             deviation = xrealloc(deviation, n + 1, sizeof *deviation);
-            deviation[n++] = d;
+            deviation[n++] = fabs(d);
+            fastest = d < fastest ? d : fastest;
         }
     }
-    axis = n ? 2.0 * stats_quantile(deviation, n, 0.98) : 0.0;
+    axis = n ? fmax(0.5, 2.0 * stats_quantile(deviation, n, 0.95)) : 0.5;
     free(deviation);
-    return axis > 0.5 ? axis : 0.5;
+    return (struct interval){fmax(-axis, fmin(1.2 * fastest, -0.5)), axis};
 }
 
 bool figure_samples(const struct device_group *g, struct plot *p)
@@ -120,7 +124,7 @@ bool figure_samples(const struct device_group *g, struct plot *p)
     add_strips(g, true, &blocks);
     add_intervals(g, &blocks);
     if (rows > 0) {
-        double axis = axis_of(g);
+        struct interval axis = axis_of(g);
 
         snprintf(name, sizeof name, "samples-%s", g->slug);
         plot_init(p, name,
@@ -130,15 +134,17 @@ bool figure_samples(const struct device_group *g, struct plot *p)
                   1400, MARGIN_PIXELS + ROW_PIXELS * rows);
         p->note =
             "n: samples. Within a strip time runs downwards. Box: 95% interval of the median. "
-            "Crosses: flagged samples (throttled or at a low clock), not used.";
+            "Crosses: flagged samples (throttled or at a low clock), not used. Points at the edge "
+            "lie "
+            "beyond it.";
         text_add_bytes(&p->script, blocks.data, blocks.len);
         add_strip_tics(g, &p->script);
         text_addf(&p->script,
                   "set xlabel 'deviation from the median [%%]'\nset yrange [-%u.8:-0.2]\n"
-                  "set xrange [-%.4g:%.4g]\nset grid noytics\nset style fill solid 0.25 noborder\n"
-                  "clip(v) = v > %.4g ? %.4g : v < -%.4g ? -%.4g : v\n"
+                  "set xrange [%.4g:%.4g]\nset grid noytics\nset style fill solid 0.25 noborder\n"
+                  "clip(v) = v > %.4g ? %.4g : v < %.4g ? %.4g : v\n"
                   "set key outside right top vertical Left reverse\n",
-                  rows, axis, axis, axis, axis, axis, axis);
+                  rows, axis.low, axis.high, axis.high, axis.high, axis.low, axis.low);
         text_add(&p->script,
                  "plot $interval u 1:(-$3):1:2:(-$3-0.42):(-$3+0.42) w boxxyerror lc rgb '#888888' "
                  "title '95% interval of the median', "
