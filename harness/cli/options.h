@@ -3,8 +3,8 @@
  *
  *     static const struct option_spec specs[] = {
  *         {"--device", OPTION_TEXT, offsetof(struct args, device), "cpu|cuda:N", "where to run"},
- *         {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "JSON lines instead of a
- * table"}, {0},
+ *         {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "JSON lines, no table"},
+ *         {NULL, OPTION_FLAG, 0, NULL, NULL},
  *     };
  *
  * Values are given as `--key value` or `--key=value`, each option once; `--` ends the options;

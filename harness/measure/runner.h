@@ -2,8 +2,9 @@
  * A case made ready on a device: problem, golden, kernels, fenced buffers. `verify` and `bench`
  * both drive it:
  *
- *     runner_open -> { runner_restore -> runner_launch -> runner_collect -> runner_judge } ... ->
- * runner_close
+ *     runner_open
+ *     { runner_restore -> runner_launch -> runner_collect -> runner_judge } ...
+ *     runner_close
  */
 #ifndef MEASURE_RUNNER_H
 #define MEASURE_RUNNER_H

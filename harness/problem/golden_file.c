@@ -1,10 +1,12 @@
 /*
  * The golden cache's files, format GOLDEN_FORMAT, little-endian:
  *
- *     header   8 bytes magic, u32 format, u32 buffers, u32 text length, u32 0, 16 bytes key; the
- * text buffer   u32 name length, the name, u64 elements, u8 form, u8 fill, u8 values, u8 bounds;
- *              form ARRAY: one byte of enum expect each; values: f64 each; bounds: f32 worst, f32
- * likely end      16 bytes checksum over all before it
+ *     header   8 bytes magic, u32 format, u32 buffers, u32 length of the text, u32 0, 16 bytes key
+ *     text     the case text
+ *     buffer   u32 length of its name, the name, u64 elements, u8 form, u8 fill, u8 has values,
+ *              u8 has bounds; form ARRAY: a byte of enum expect each; values: f64 each; bounds:
+ *              f32 worst each, then f32 likely each
+ *     end      16 bytes checksum over all before it
  *
  * Every size is known from the problem before it is read, so a hostile file cannot make the reader
  * allocate; the checksum is folded piece by piece, in the pieces that are written.
