@@ -1,5 +1,6 @@
-/* Fences: a write of even one byte outside a buffer is seen, on the side where it is. The devices are the
-   CPU device and the CUDA device over host memory (tests/fake_cuda), so the test plays the kernel. */
+/* Fences: a write of even one byte outside a buffer is seen, on the side where it is. The
+   devices are the CPU device and the CUDA device over host memory (tests/fake_cuda), so the
+   test plays the kernel. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>

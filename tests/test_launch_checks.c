@@ -1,4 +1,5 @@
-/* The launch builder refuses what the kernel's signature or GB10 refuses, before any device sees it. */
+/* The launch builder refuses what the kernel's signature or GB10 refuses, before any device
+   sees it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

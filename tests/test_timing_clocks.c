@@ -1,4 +1,5 @@
-/* NVML readings over a library that offers as little as GB10's (tests/fake_nvml): what is not there is NaN, never 0. */
+/* NVML readings over a library that offers as little as GB10's (tests/fake_nvml): what is not
+   there is NaN, never 0. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>

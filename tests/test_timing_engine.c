@@ -1,6 +1,7 @@
 /*
- * The timing engine on a simulated GPU: work takes simulated time, launches cost the CPU nothing, and the L2 is
- * a flag. So it can be told what every sample must be, and whether anything slipped into a window.
+ * The timing engine on a simulated GPU: work takes simulated time, launches cost the CPU nothing,
+ * and the L2 is a flag. So it can be told what every sample must be, and whether anything slipped
+ * into a window.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -205,7 +206,7 @@ static const struct device_ops sim_ops = {
     .graph_free = sim_graph_free,
 };
 
-/* --- fixture --------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------- */
 
 struct fixture {
     struct sim sim;
@@ -305,7 +306,7 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%g, expected %g within %g", value, expected, tolerance);
 }
 
-/* --- tests ----------------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void test_rig_measures_its_own_cost(void **data)
 {
@@ -404,7 +405,8 @@ static void test_without_a_restore(void **data)
     timing_end(&t);
 }
 
-/* A launch that is refused and a kernel that faults must end the timing, not become fast samples. */
+/* A launch that is refused and a kernel that faults must end the timing, not become fast
+   samples. */
 static void test_failures_are_not_samples(void **data)
 {
     struct fixture *f = *data;

@@ -1,5 +1,6 @@
-/* Every guard of a measurement, sprung by made-up samples; and the roofs, ceilings' sentinel and device sheets that
-   they rest on. */
+/* Every guard of a measurement, sprung by made-up samples; and the roofs, ceilings' sentinel
+   and device sheets that they rest on. */
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,7 +220,7 @@ static void test_run_clock(void **data)
     assert_true(isnan(run_clock_mhz(both, 0)));
 }
 
-/* --- roofs ----------------------------------------------------------------------------------------------- */
+/* --- roofs ------------------------------------------------------------------------------------ */
 
 /* 1000 bytes/us from DRAM at best, 10000 from the L2 of 4000 bytes, 100 flops/us. */
 static const struct roofs roofs = {
@@ -261,7 +262,7 @@ static void test_floor(void **data)
     assert_true(isnan(roof_floor(&c, &unknown, BENCH_HOT).us));
 }
 
-/* --- sentinel -------------------------------------------------------------------------------------------- */
+/* --- sentinel --------------------------------------------------------------------------------- */
 
 static void test_sentinel(void **data)
 {
@@ -280,7 +281,7 @@ static void test_sentinel(void **data)
     assert_true(sentinel_drifted(&healthy, &broken, why, sizeof why));
 }
 
-/* --- sheets ---------------------------------------------------------------------------------------------- */
+/* --- sheets ----------------------------------------------------------------------------------- */
 
 static void test_our_sheets(void **data)
 {
@@ -312,11 +313,13 @@ static void test_our_sheets(void **data)
 
 static void assert_sheet_refused(const char *text, const char *why)
 {
-    char path[] = "/tmp/deltarig-sheet-XXXXXX";
+    char path[64];
     struct device_sheet sheet;
     struct err err = ERR_INIT;
-    int fd = mkstemp(path);
+    int fd;
 
+    snprintf(path, sizeof path, "build/tests/sheet-%d.ini", (int)getpid());
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_int_equal(write(fd, text, strlen(text)), (long)strlen(text));
     close(fd);
     assert_int_equal(device_sheet_read(path, &sheet, &err), -1);

@@ -1,4 +1,5 @@
-/* Static resources: the assembler's log, occupancy against hand calculation, and launches that nobody makes. */
+/* Static resources: the assembler's log, occupancy against hand calculation, and launches that
+   nobody makes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 /* After the headers: it has a macro of the name of a function of problem/golden.h. */
 #include <cmocka.h>
 
-/* --- the log --------------------------------------------------------------------------------------------- */
+/* --- the log ---------------------------------------------------------------------------------- */
 
 static const char log_text[] =
     "ptxas info    : 0 bytes gmem\n"
@@ -99,7 +100,7 @@ static void test_an_empty_log_has_no_kernels(void **data)
     resources_release(&list);
 }
 
-/* --- occupancy ------------------------------------------------------------------------------------------- */
+/* --- occupancy -------------------------------------------------------------------------------- */
 
 static void read_gb10(struct device_sheet *gb10)
 {
@@ -157,7 +158,7 @@ static void test_max_threads(void **data)
     assert_int_equal(occupancy_max_threads(0, &gb10.sm), 1024);
 }
 
-/* --- dry runs -------------------------------------------------------------------------------------------- */
+/* --- dry runs --------------------------------------------------------------------------------- */
 
 struct tally {
     unsigned launches;

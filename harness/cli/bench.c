@@ -64,7 +64,7 @@ static const struct usage usage = {
     .max_words = 64,
 };
 
-/* --- where results go ------------------------------------------------------------------------------------ */
+/* --- where results go ------------------------------------------------------------------------- */
 
 struct output {
     const struct args *args;
@@ -136,7 +136,7 @@ static void sink_note(void *ctx, const char *text)
     fprintf(stderr, "deltarig: bench: %s\n", text);
 }
 
-/* --- cases ----------------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static int keep_shard(const char *shard, struct case_list *list, struct err *err)
 {
@@ -185,7 +185,7 @@ static int check_args(const struct args *a, struct err *err)
     return 0;
 }
 
-/* --- the run --------------------------------------------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------------------------------- */
 
 /* The lines that this run appended. */
 static int print_new_lines(const char *path, size_t from, struct err *err)

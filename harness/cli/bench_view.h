@@ -1,4 +1,5 @@
-/* What `deltarig bench` prints: the ceilings, the table of times, the outcome of A/A comparisons. */
+/* What `deltarig bench` prints: the ceilings, the table of times, the outcome of A/A
+   comparisons. */
 #ifndef CLI_BENCH_VIEW_H
 #define CLI_BENCH_VIEW_H
 
@@ -25,8 +26,8 @@ void aa_init(struct aa *a, unsigned repeats);
 void aa_release(struct aa *a);
 void aa_add(struct aa *a, unsigned repeat, unsigned side, const struct bench_record *r);
 
-/* Judges each repeat as one suite, prints what was called and the totals; returns how many rows were called
-   SLOWER or FASTER. */
+/* Judges each repeat as one suite, prints what was called and the totals; returns how many
+   rows were called SLOWER or FASTER. */
 unsigned aa_report(const struct aa *a);
 
 #endif

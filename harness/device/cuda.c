@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* --- errors and the current context -------------------------------------------------------------- */
+/* --- errors and the current context ----------------------------------------------------------- */
 
 int cuda_status(struct cuda_device *d, const char *call, int result, struct err *err)
 {
@@ -26,7 +26,7 @@ int cuda_enter(struct cuda_device *d, struct err *err)
     return cuda_status(d, "cuCtxSetCurrent", d->api.ctx_set_current(d->context), err);
 }
 
-/* --- memory -------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static int cuda_alloc(struct device *dev, size_t bytes, const char *label, dev_ptr *out,
                       struct err *err)
@@ -125,7 +125,7 @@ static int cuda_sync(struct device *dev, struct err *err)
     return cuda_status(d, "cuStreamSynchronize", d->api.stream_synchronize(d->stream), err);
 }
 
-/* --- open, close, enumerate ---------------------------------------------------------------------- */
+/* --- open, close, enumerate ------------------------------------------------------------------- */
 
 static void cuda_close(struct device *dev)
 {
@@ -208,8 +208,8 @@ static int read_limits(const struct cuda_api *api, cu_device ordinal, struct dev
     return 0;
 }
 
-/* "580.95.05, CUDA 13.0". The first line of the file reads "NVRM version: ... Module  580.95.05  ..."; where
-   it is not there (containers) the API's version must do. */
+/* "580.95.05, CUDA 13.0". The first line of the file reads "NVRM version: ... Module
+   580.95.05  ..."; where it is not there (containers) the API's version must do. */
 static void driver_text(const struct cuda_api *api, char *out, size_t n)
 {
     FILE *f = fopen("/proc/driver/nvidia/version", "re");

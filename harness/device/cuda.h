@@ -29,8 +29,8 @@ static inline struct cuda_device *cuda_of(struct device *dev)
     return (struct cuda_device *)dev;
 }
 
-/* Makes the context current; refuses (ERR_SYSTEM) when an earlier fault has lost it. Every operation
-   starts with it. */
+/* Makes the context current; refuses (ERR_SYSTEM) when an earlier fault has lost it. Every
+   operation starts with it. */
 int cuda_enter(struct cuda_device *d, struct err *err);
 
 /* cuda_check() that also remembers a fault: the context is lost from then on. */

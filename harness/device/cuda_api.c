@@ -15,7 +15,8 @@ struct binding {
         .symbol = (name), .offset = offsetof(struct cuda_api, field)                               \
     }
 
-/* Bound before cuInit, so that an old driver is named as such and not by the first function it lacks. */
+/* Bound before cuInit, so that an old driver is named as such and not by the first function it
+   lacks. */
 static const struct binding first_bindings[] = {
     BIND(init, "cuInit"),
     BIND(driver_get_version, "cuDriverGetVersion"),

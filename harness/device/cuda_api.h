@@ -1,9 +1,9 @@
 /*
- * The part of the CUDA driver API that the harness calls, declared here from its public binary interface so
- * that the build needs no toolkit, and bound to libcuda.so.1 at run time so that the binary starts
- * where no driver is installed. Numbers and signatures: CUDA Driver API reference manual. The
- * function types carry the version of the symbol that cuda_api.c binds ("_v2" where the unversioned
- * name is the 32-bit interface of CUDA 3.1).
+ * The part of the CUDA driver API that the harness calls, declared here from its public binary
+ * interface so that the build needs no toolkit, and bound to libcuda.so.1 at run time so that the
+ * binary starts where no driver is installed. Numbers and signatures: CUDA Driver API reference
+ * manual. The function types carry the version of the symbol that cuda_api.c binds ("_v2" where
+ * the unversioned name is the 32-bit interface of CUDA 3.1).
  *
  * A driver of CUDA 12.4 or newer is required: cuFuncGetParamInfo, against which every launch is
  * checked, appeared there. (GB10 needs 13.0 anyway.)
@@ -157,14 +157,15 @@ struct cuda_api {
 #define CUDA_LIBRARY "libcuda.so.1"
 
 /* Loads `library` (CUDA_LIBRARY; a test gives its own), binds every function and calls cuInit.
-   ERR_MISSING: no library, a function that it lacks (the driver is too old), the toolkit's stub, or no
-   device. ERR_SYSTEM: the driver is there and does not start. On failure nothing stays open. */
+   ERR_MISSING: no library, a function that it lacks (the driver is too old), the toolkit's
+   stub, or no device. ERR_SYSTEM: the driver is there and does not start. On failure nothing
+   stays open. */
 int cuda_api_open(struct cuda_api *api, const char *library, struct err *err);
 void cuda_api_close(struct cuda_api *api);
 
-/* "cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (invalid argument)", with the kind that fits: ERR_FAULT for what
-   only a kernel can cause, ERR_MISSING for no device or no code for it, else ERR_SYSTEM. Returns
-   -1; 0 for CU_SUCCESS. */
+/* "cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (invalid argument)", with the kind that fits:
+   ERR_FAULT for what only a kernel can cause, ERR_MISSING for no device or no code for it,
+   else ERR_SYSTEM. Returns -1; 0 for CU_SUCCESS. */
 int cuda_check(const struct cuda_api *api, const char *call, int result, struct err *err);
 
 /* True for the results after which the context is lost. */

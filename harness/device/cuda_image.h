@@ -1,7 +1,7 @@
 /*
- * Kernel images as files: a cubin (ELF for EM_CUDA), a fatbin (a container of those and of PTX), or PTX text.
- * The driver takes an image by address alone and reads as far as its headers say, so a file that is cut
- * short must be refused before it gets there.
+ * Kernel images as files: a cubin (ELF for EM_CUDA), a fatbin (a container of those and of PTX),
+ * or PTX text. The driver takes an image by address alone and reads as far as its headers say, so
+ * a file that is cut short must be refused before it gets there.
  */
 #ifndef DEVICE_CUDA_IMAGE_H
 #define DEVICE_CUDA_IMAGE_H

@@ -31,7 +31,7 @@ struct cuda_module {
     char **entries; /* NULL-terminated */
 };
 
-/* --- loading ------------------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 /* The first line of the JIT's log that says something; the log is cut there. */
 static const char *first_line(char *log)
@@ -176,7 +176,7 @@ const char *const *cuda_module_entries(struct module *base)
     return (const char *const *)((struct cuda_module *)base)->entries;
 }
 
-/* --- kernels ------------------------------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 static int read_resources(struct cuda_device *d, struct cu_function *f, struct cuda_kernel *k,
                           struct err *err)
@@ -203,8 +203,8 @@ static int read_resources(struct cuda_device *d, struct cu_function *f, struct c
     return 0;
 }
 
-/* The driver knows how large each parameter is, not what it means. It answers CUDA_ERROR_INVALID_VALUE for
-   the first index past the last parameter. */
+/* The driver knows how large each parameter is, not what it means. It answers
+   CUDA_ERROR_INVALID_VALUE for the first index past the last parameter. */
 static int read_signature(struct cuda_device *d, struct cu_function *f, struct kernel *k,
                           struct err *err)
 {
@@ -265,9 +265,10 @@ int cuda_module_kernel(struct module *base, const char *entry, struct kernel **o
     return 0;
 }
 
-/* --- launch -------------------------------------------------------------------------------------- */
+/* --- launch ----------------------------------------------------------------------------------- */
 
-/* Results that cuLaunchKernel and cuFuncSetAttribute give for the request itself, before anything ran. */
+/* Results that cuLaunchKernel and cuFuncSetAttribute give for the request itself, before
+   anything ran. */
 static int refused(struct cuda_device *d, const char *call, int result, struct err *err)
 {
     int rc = cuda_status(d, call, result, err);

@@ -15,7 +15,7 @@ struct cuda_graph {
     struct cu_graph_exec *exec;
 };
 
-/* --- events -------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 int cuda_event_create(struct device *dev, struct event **out, struct err *err)
 {
@@ -72,7 +72,7 @@ int cuda_event_elapsed_ms(struct event *start, struct event *stop, double *ms, s
     return 0;
 }
 
-/* --- graphs -------------------------------------------------------------------------------------- */
+/* --- graphs ----------------------------------------------------------------------------------- */
 
 int cuda_graph_begin(struct device *dev, struct err *err)
 {

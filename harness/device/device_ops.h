@@ -1,7 +1,8 @@
 /*
- * What a backend provides. device.c forwards the calls of device.h through this table; each backend embeds the
- * structs below FIRST in its own (struct cpu_device { struct device base; ... }), so that a pointer to
- * one is a pointer to the other. The contracts of the functions are those of device.h.
+ * What a backend provides. device.c forwards the calls of device.h through this table; each
+ * backend embeds the structs below FIRST in its own (struct cpu_device { struct device base; ...
+ * }), so that a pointer to one is a pointer to the other. The contracts of the functions are
+ * those of device.h.
  */
 #ifndef DEVICE_DEVICE_OPS_H
 #define DEVICE_DEVICE_OPS_H
@@ -61,8 +62,8 @@ struct graph {
 int cpu_device_open(struct device **out, struct err *err);
 int cuda_device_open(unsigned ordinal, struct device **out, struct err *err);
 
-/* Describes the CUDA devices without making a context on any; returns how many were filled in. 0 with
-   the reason in `why` when there is none. */
+/* Describes the CUDA devices without making a context on any; returns how many were filled in.
+   0 with the reason in `why` when there is none. */
 unsigned cuda_device_enumerate(struct device_info *infos, unsigned max, struct err *why);
 
 #endif

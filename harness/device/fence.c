@@ -1,9 +1,10 @@
 /*
- * The canaries are NaNs, as bf16, fp16 and fp32 alike: a kernel that reads them shows it in its result,
- * a kernel that writes them shows it in fenced_check().
+ * The canaries are NaNs, as bf16, fp16 and fp32 alike: a kernel that reads them shows it in its
+ * result, a kernel that writes them shows it in fenced_check().
  *
  * Where they lie: CUDA has FENCE_BYTES on both sides. On the CPU device the block must end at its
- * guard page, so the canaries behind are the 0 to 15 bytes that 16-byte alignment leaves free there.
+ * guard page, so the canaries behind are the 0 to 15 bytes that 16-byte alignment leaves free
+ * there.
  */
 #include "device/fence.h"
 
@@ -12,8 +13,8 @@
 
 #define ALIGNMENT 16
 
-/* Byte i counted from the block's start. Each aligned half word has all exponent bits of a bf16 set and a
-   mantissa other than zero, and differs from its neighbours. */
+/* Byte i counted from the block's start. Each aligned half word has all exponent bits of a
+   bf16 set and a mantissa other than zero, and differs from its neighbours. */
 static unsigned char canary(size_t i)
 {
     size_t half = i / 2;
@@ -70,8 +71,8 @@ void fenced_free(struct fenced *f)
     memset(f, 0, sizeof *f);
 }
 
-/* Downloads one side and counts the changed bytes; *nearest is the changed byte's offset in the block that
-   lies closest to the user's range. */
+/* Downloads one side and counts the changed bytes; *nearest is the changed byte's offset in
+   the block that lies closest to the user's range. */
 static int scan_side(const struct fenced *f, size_t first, size_t n, bool last_is_nearest,
                      size_t *changed, size_t *nearest, unsigned char *value, struct err *err)
 {

@@ -22,8 +22,8 @@ int fenced_alloc(struct device *dev, size_t bytes, const char *label, struct fen
                  struct err *err);
 void fenced_free(struct fenced *f);
 
-/* 0 and *hit = false when the canaries are intact; *hit = true and `err` (ERR_FAULT) says which side, at
-   which distance in bytes, and the value found. -1 when the download failed. */
+/* 0 and *hit = false when the canaries are intact; *hit = true and `err` (ERR_FAULT) says
+   which side, at which distance in bytes, and the value found. -1 when the download failed. */
 int fenced_check(const struct fenced *f, bool *hit, struct err *err);
 
 #endif

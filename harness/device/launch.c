@@ -1,9 +1,10 @@
 /*
  * The launch builder and its checks.
  *
- * GB10's limits: compute capability 12.1, CUDA C++ Programming Guide, "Technical Specifications per
- * Compute Capability": 1024 threads a block, block 1024 x 1024 x 64, grid 2^31-1 x 65535 x 65535,
- * 99 KiB of shared memory a block with the opt-in (100 KiB an SM less the 1 KiB that the system takes).
+ * GB10's limits: compute capability 12.1, CUDA C++ Programming Guide, "Technical Specifications
+ * per Compute Capability": 1024 threads a block, block 1024 x 1024 x 64, grid 2^31-1 x 65535 x
+ * 65535, 99 KiB of shared memory a block with the opt-in (100 KiB an SM less the 1 KiB that the
+ * system takes).
  */
 #include "device/launch.h"
 

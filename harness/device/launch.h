@@ -10,10 +10,11 @@
  *     launch_u32(&l, batch);
  *     return launch_submit(&l, err);
  *
- * Arguments are appended in the kernel's own order. launch_submit() refuses (ERR_REFUSED, with the
- * kernel's name, the argument's index and both sizes) a launch whose argument count, sizes or - where
- * the device knows them - kinds differ from the kernel's signature, or whose geometry breaks GB10's
- * limits (the text carries CUDA's own error name, CUDA_ERROR_INVALID_VALUE and so on).
+ * Arguments are appended in the kernel's own order. launch_submit() refuses (ERR_REFUSED, with
+ * the kernel's name, the argument's index and both sizes) a launch whose argument count, sizes or
+ * - where the device knows them - kinds differ from the kernel's signature, or whose geometry
+ * breaks GB10's limits (the text carries CUDA's own error name, CUDA_ERROR_INVALID_VALUE and so
+ * on).
  */
 #ifndef DEVICE_LAUNCH_H
 #define DEVICE_LAUNCH_H
@@ -23,7 +24,7 @@
 struct launch {
     const struct kernel *kernel;
     struct extent grid, block;
-    uint64_t shared; /* bytes of dynamic shared memory; 64 bits so that an overflow is seen, not wrapped */
+    uint64_t shared; /* bytes of dynamic shared memory; 64 bits: an overflow is seen, not wrapped */
     unsigned nargs;
     char kind[KERNEL_MAX_PARAMS + 1]; /* 'p' 'u' 'i' 'f' per argument */
     uint8_t size[KERNEL_MAX_PARAMS];
@@ -37,7 +38,8 @@ struct launch {
     bool overflow; /* more than KERNEL_MAX_PARAMS arguments were appended */
 };
 
-void launch_init(struct launch *l, const struct kernel *kernel); /* grid and block 1,1,1; shared 0 */
+void launch_init(struct launch *l,
+                 const struct kernel *kernel); /* grid and block 1,1,1; shared 0 */
 void launch_grid(struct launch *l, uint32_t x, uint32_t y, uint32_t z);
 void launch_block(struct launch *l, uint32_t x, uint32_t y, uint32_t z);
 void launch_shared(struct launch *l, uint64_t bytes);

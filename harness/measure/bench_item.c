@@ -13,7 +13,7 @@ static int reject(struct bench_item *it, const char *when, const char *what)
     return -1;
 }
 
-/* --- what the timing engine calls ----------------------------------------------------------------------- */
+/* --- what the timing engine calls ------------------------------------------------------------- */
 
 static int launch_item(void *ctx, struct err *err)
 {
@@ -35,7 +35,7 @@ static void plain_schedule(const struct bench_rig *b)
     device_set_schedule(b->device, &s);
 }
 
-/* --- open ------------------------------------------------------------------------------------------------ */
+/* --- open ------------------------------------------------------------------------------------- */
 
 static int verify_first(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set)
 {
@@ -113,7 +113,7 @@ void bench_item_close(struct bench_item *it)
     it->runner = NULL;
 }
 
-/* --- rounds ---------------------------------------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 int bench_item_round(struct bench_item *it, const struct bench_rig *b, unsigned round)
 {
@@ -138,7 +138,8 @@ void bench_item_reset(struct bench_item *it)
     }
 }
 
-/* Where runs build on one another the golden holds after one of them; else any number of runs leaves it. */
+/* Where runs build on one another the golden holds after one of them; else any number of runs
+   leaves it. */
 static int finish_one(struct bench_item *it, enum temperature t)
 {
     struct verify_record rec;
@@ -170,7 +171,7 @@ int bench_item_finish(struct bench_item *it, const struct bench_rig *b)
     return rc;
 }
 
-/* --- records --------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static void write_repro(const struct bench_item *it, const struct bench_rig *b, enum temperature t,
                         struct bench_record *out)

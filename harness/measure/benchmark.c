@@ -36,7 +36,7 @@ static void note(const struct session *s, const char *text)
     s->sink->note(s->sink->ctx, text);
 }
 
-/* --- device ---------------------------------------------------------------------------------------------- */
+/* --- device ----------------------------------------------------------------------------------- */
 
 static void close_device(struct session *s)
 {
@@ -169,7 +169,7 @@ static int open_device(struct session *s, struct err *err)
     return 0;
 }
 
-/* --- batches --------------------------------------------------------------------------------------------- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
 static void close_batch(struct session *s, size_t from, size_t to)
 {

@@ -1,15 +1,16 @@
 /*
- * A benchmark run: correctness first, then interleaved rounds over all cases, then correctness again.
+ * A benchmark run: correctness first, then interleaved rounds over all cases, then correctness
+ * again.
  *
  *     ceilings, sentinel
  *     for a batch of cases that fits the memory together:
  *         verify each, warm up, record its graphs
- *         for each round: every case cold and hot, of both sides when two kernel sets are compared (in
- *             turns A B, B A, so that drift hits both alike); then the sentinel
+ *         for each round: every case cold and hot, of both sides when two kernel sets are
+ *             compared (in turns A B, B A, so that drift hits both alike); then the sentinel
  *         judge the timed buffers, settle the records, hand them out
  *
- * A case that is refused, fails or takes the device with it costs its own result: the device is opened anew
- * and the batch starts again without it. GB10's slow state ends the run.
+ * A case that is refused, fails or takes the device with it costs its own result: the device is
+ * opened anew and the batch starts again without it. GB10's slow state ends the run.
  */
 #ifndef MEASURE_BENCHMARK_H
 #define MEASURE_BENCHMARK_H

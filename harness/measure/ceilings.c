@@ -254,7 +254,7 @@ int ceilings_measure(struct ceilings *c, const struct device_sheet *sheet, struc
     return 0;
 }
 
-/* --- buffers --------------------------------------------------------------------------------------------- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 static int fill(struct ceilings *c, dev_ptr dst, struct err *err)
 {
@@ -310,7 +310,7 @@ void ceilings_close(struct ceilings *c)
     memset(c, 0, sizeof *c);
 }
 
-/* --- sentinel -------------------------------------------------------------------------------------------- */
+/* --- sentinel --------------------------------------------------------------------------------- */
 
 struct gemv_run {
     const struct ceilings *c;

@@ -1,15 +1,16 @@
 /*
- * Ceilings: what this device reaches in this run, by our own kernels (kernels/bench), and the sentinel that tells
- * whether it still does. GPU only: an emulation has no ceilings.
+ * Ceilings: what this device reaches in this run, by our own kernels (kernels/bench), and the
+ * sentinel that tells whether it still does. GPU only: an emulation has no ceilings.
  *
  *   dram_read    cold, so that the L2 holds none of it
- *   dram_write   hot on a buffer far larger than the L2: a window then drains as many dirty lines of the
- *   dram_copy    run before as it leaves behind
+ *   dram_write   hot on a buffer far larger than the L2: a window then drains as many dirty
+ *   dram_copy    lines of the run before as it leaves behind
  *   l2_read      hot on half of the L2
  *   ffma fp32_unfused bf16_mma tf32_mma   from registers
  *   launch       an empty kernel in a graph of many
  *
- * Each is measured with several grids; the fastest counts. Rates count bytes read plus bytes written.
+ * Each is measured with several grids; the fastest counts. Rates count bytes read plus bytes
+ * written.
  */
 #ifndef MEASURE_CEILINGS_H
 #define MEASURE_CEILINGS_H
@@ -47,9 +48,9 @@ int ceilings_sentinel(struct ceilings *c, struct sentinel *out, struct err *err)
 
 /*
  * GB10's hidden slow state: GEMV-like reads run 3.3 times slower while copies and everything that
- * nvidia-smi shows stay as they were (model-serving-minefield issue 55). Healthy, the two rates are about
- * equal; slow, reads have a third of the copies'. True with the numbers in `why` when reads are below
- * SENTINEL_RATIO of the copies, the geometric middle of the two states.
+ * nvidia-smi shows stay as they were (model-serving-minefield issue 55). Healthy, the two rates
+ * are about equal; slow, reads have a third of the copies'. True with the numbers in `why` when
+ * reads are below SENTINEL_RATIO of the copies, the geometric middle of the two states.
  */
 #define SENTINEL_RATIO 0.55 /* 1 / sqrt(3.3) */
 bool sentinel_slow(const struct sentinel *now, char *why, size_t n);

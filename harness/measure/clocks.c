@@ -1,6 +1,6 @@
 /*
- * NVML's interface is declared here from its reference manual ("NVML API Reference Guide"), as the driver's is in
- * device/cuda_api.h; functions that a library lacks leave their field NAN.
+ * NVML's interface is declared here from its reference manual ("NVML API Reference Guide"), as
+ * the driver's is in device/cuda_api.h; functions that a library lacks leave their field NAN.
  */
 #include "measure/clocks.h"
 
@@ -62,7 +62,8 @@ struct clocks {
     int (*throttle)(struct nvml_device *device, unsigned long long *reasons);
 };
 
-/* The first of the two names that the library has, as a function pointer at `out`; none leaves NULL. */
+/* The first of the two names that the library has, as a function pointer at `out`; none leaves
+   NULL. */
 static void bind(void *library, void *out, const char *name, const char *older)
 {
     void *symbol = dlsym(library, name);

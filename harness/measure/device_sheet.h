@@ -1,14 +1,16 @@
 /*
- * Device sheets: what others stated or measured about a device (cases/devices/<name>.ini). Shown beside what this
- * run measures, never instead of it; only what is computed for GB10 without a GB10 rests on them.
+ * Device sheets: what others stated or measured about a device (cases/devices/<name>.ini). Shown
+ * beside what this run measures, never instead of it; only what is computed for GB10 without a
+ * GB10 rests on them.
  *
  *     [device]     name, match (text within the device's own name), compute_capability, sm_count
  *     [datasheet]  figures that the vendor states
  *     [published]  figures that somebody measured
  *     [sm]         what one multiprocessor holds: the occupancy of a launch follows from it
  *
- * A figure reads `dram_read = 249 GB/s`, its name that of a ceiling (`dram` where a sheet has one figure
- * for all traffic). `source = ...` holds for the entries below it in its section. ';' starts a comment line.
+ * A figure reads `dram_read = 249 GB/s`, its name that of a ceiling (`dram` where a sheet has one
+ * figure for all traffic). `source = ...` holds for the entries below it in its section. ';'
+ * starts a comment line.
  */
 #ifndef MEASURE_DEVICE_SHEET_H
 #define MEASURE_DEVICE_SHEET_H

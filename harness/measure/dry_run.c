@@ -26,7 +26,7 @@ struct dry_device {
     struct kernel kernel[OPERATOR_MAX_ENTRIES];
 };
 
-/* --- the device ------------------------------------------------------------------------------------------ */
+/* --- the device ------------------------------------------------------------------------------- */
 
 static const struct operator_entry *entry_of(const struct dry_device *d, const struct kernel *k)
 {
@@ -120,10 +120,10 @@ static const struct device_ops dry_ops = {
     .fill32 = dry_fill32,
 };
 
-/* --- a case ---------------------------------------------------------------------------------------------- */
+/* --- a case ----------------------------------------------------------------------------------- */
 
-/* The signature is the CPU module's, which is made from the same source; registers and shared memory are
-   what the machine code for GB10 takes. */
+/* The signature is the CPU module's, which is made from the same source; registers and shared
+   memory are what the machine code for GB10 takes. */
 static void make_kernel(struct dry_device *d, unsigned i, const struct kernel *from)
 {
     struct kernel *k = &d->kernel[i];
@@ -163,8 +163,8 @@ static int find_kernels(struct dry_device *d, const struct kernel **kernel, stru
     return 0;
 }
 
-/* The entry that the text of a refusal names; the longest, as some begin like others. The first when the
-   launcher refused the case as a whole. */
+/* The entry that the text of a refusal names; the longest, as some begin like others. The
+   first when the launcher refused the case as a whole. */
 static const struct operator_entry *entry_in(const struct operator_entry *entries, const char *why)
 {
     const struct operator_entry *best = &entries[0];

@@ -1,7 +1,7 @@
 /*
- * A case's launches without a launch: its launcher runs against a device that only writes down what it is asked.
- * So every launch of every case is held against GB10's limits on any machine, with the registers and the
- * shared memory that the kernels really take there.
+ * A case's launches without a launch: its launcher runs against a device that only writes down
+ * what it is asked. So every launch of every case is held against GB10's limits on any machine,
+ * with the registers and the shared memory that the kernels really take there.
  */
 #ifndef MEASURE_DRY_RUN_H
 #define MEASURE_DRY_RUN_H
@@ -19,9 +19,9 @@ struct dry_run {
     const struct device_sheet *sheet;  /* GB10's */
 };
 
-/* Calls `seen` for each launch of the case, once a kernel and geometry, with occupancy filled in; for a launch that GB10 or the launcher
-   refuses once with `refused` set, and no launch after it. Stops with -1 when `seen` does. ERR_MISSING when
-   the set lacks a required kernel. */
+/* Calls `seen` for each launch of the case, once a kernel and geometry, with occupancy filled
+   in; for a launch that GB10 or the launcher refuses once with `refused` set, and no launch
+   after it. Stops with -1 when `seen` does. ERR_MISSING when the set lacks a required kernel. */
 int dry_run_case(const struct dry_run *d, const struct test_case *tc,
                  int (*seen)(void *ctx, const struct resources_record *r, struct err *err),
                  void *ctx, struct err *err);

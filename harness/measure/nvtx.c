@@ -28,7 +28,8 @@ const char *nvtx_phase_name(enum nvtx_phase phase)
 
 enum category { CATEGORY_SUITE = 1, CATEGORY_CASE, CATEGORY_PHASE };
 
-/* A registered name. NVTX keeps registrations until its domain ends, so each name is registered once. */
+/* A registered name. NVTX keeps registrations until its domain ends, so each name is
+   registered once. */
 struct name {
     char *text;
     nvtxStringHandle_t handle;

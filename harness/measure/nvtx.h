@@ -1,7 +1,8 @@
 /*
- * Ranges for a profiler's timeline, in the NVTX domain "deltarig": a suite holds cases, a case holds phases.
- * Names are registered once (a push then costs a pointer); the payload of a range tells a suite's
- * number of cases, a case's hash, a phase's bytes. Costs nothing when no tool is attached.
+ * Ranges for a profiler's timeline, in the NVTX domain "deltarig": a suite holds cases, a case
+ * holds phases. Names are registered once (a push then costs a pointer); the payload of a range
+ * tells a suite's number of cases, a case's hash, a phase's bytes. Costs nothing when no tool is
+ * attached.
  *
  * Built without NVTX's header everything here does nothing, and nvtx_available() says so.
  */

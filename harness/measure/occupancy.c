@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #define WARP        32
-#define PARTITIONS  4 /* of a multiprocessor's register file and warp slots, on every cc since 5.0 */
+#define PARTITIONS  4 /* of a multiprocessor's registers and warps, on every cc since 5.0 */
 #define MAX_THREADS 1024
 
 static uint64_t round_up(uint64_t n, uint64_t unit)

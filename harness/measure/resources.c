@@ -40,7 +40,7 @@ const struct resources_record *resources_find(const struct resources *r, const c
     return NULL;
 }
 
-/* --- the assembler's log --------------------------------------------------------------------------------- */
+/* --- the assembler's log ---------------------------------------------------------------------- */
 
 /*
  * Of an entry it says, with ptxas -v:
@@ -139,7 +139,7 @@ int resources_parse(struct resources *r, const char *log, const char *module, co
     return rc;
 }
 
-/* --- a set ----------------------------------------------------------------------------------------------- */
+/* --- a set ------------------------------------------------------------------------------------ */
 
 struct collection {
     struct resources *list;

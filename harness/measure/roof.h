@@ -1,10 +1,10 @@
 /*
- * Roofs: the least time that a run can take on a device, from the work that it cannot avoid and the best
- * rates that the device showed. A measured time below it is not fast but wrong.
+ * Roofs: the least time that a run can take on a device, from the work that it cannot avoid and
+ * the best rates that the device showed. A measured time below it is not fast but wrong.
  *
  * The floor must hold for every correct kernel, so it takes the caches at their best:
- *   cold   everything read comes from DRAM (the L2 was emptied); what is written may stay in the L2, as far
- *          as it is large enough.
+ *   cold   everything read comes from DRAM (the L2 was emptied); what is written may stay in the
+ *          L2, as far as it is large enough.
  *   hot    as many bytes as the L2 holds may come from and stay in it; the rest crosses DRAM.
  * DRAM's rate is the best of read, write and copy; the L2's is that of reads.
  */
@@ -30,8 +30,9 @@ struct roof_floor {
 void roofs_init(struct roofs *r); /* all NAN */
 struct roof_floor roof_floor(const struct cost *cost, const struct roofs *r, enum temperature t);
 
-/* "Floor on <sheet's device>, computed": bytes read and written over the published rates of each, flops over the
-   published rate; data in DRAM (the cold case). NAN when the sheet lacks a figure that it needs. */
+/* "Floor on <sheet's device>, computed": bytes read and written over the published rates of
+   each, flops over the published rate; data in DRAM (the cold case). NAN when the sheet lacks
+   a figure that it needs. */
 double roof_from_sheet(const struct cost *cost, const struct device_sheet *sheet);
 
 #endif

@@ -80,7 +80,7 @@ bool timing_converged(const struct bench_sample *sample, unsigned n, double prec
     return i.high - median <= precision * median && median - i.low <= precision * median;
 }
 
-/* --- the parts of a sample ------------------------------------------------------------------------------ */
+/* --- the parts of a sample -------------------------------------------------------------------- */
 
 static int enqueue_read(const struct timing_rig *rig, struct err *err)
 {
@@ -165,7 +165,7 @@ static void keep_sample(struct timing_rig *rig, struct timing *t, unsigned round
     };
 }
 
-/* --- one subject ---------------------------------------------------------------------------------------- */
+/* --- one subject ------------------------------------------------------------------------------ */
 
 static int record_graph(struct timing_rig *rig, const struct timing *t, unsigned runs,
                         struct graph **out, struct err *err)
@@ -314,7 +314,7 @@ void timing_end(struct timing *t)
     t->nsamples = t->capacity = 0;
 }
 
-/* --- the rig -------------------------------------------------------------------------------------------- */
+/* --- the rig ---------------------------------------------------------------------------------- */
 
 static int launch_empty(void *ctx, struct err *err)
 {
@@ -332,8 +332,8 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The smallest step between any two window lengths; they are multiples of the timer's tick. Steps below a
-   picosecond are the float in which the driver answers, not its timer. */
+/* The smallest step between any two window lengths; they are multiples of the timer's tick.
+   Steps below a picosecond are the float in which the driver answers, not its timer. */
 static double smallest_step(double *us, unsigned n)
 {
     double best = INF64;

@@ -1,22 +1,25 @@
 /*
- * The timing engine. It does no I/O and knows neither cases nor operators: it times a `struct timing_subject`
- * and returns samples.
+ * The timing engine. It does no I/O and knows neither cases nor operators: it times a `struct
+ * timing_subject` and returns samples.
  *
  * A sample is one window between two events:
  *
  *   cold   restore, read a buffer of EVICT_FACTOR times the L2, START, one run, STOP
  *   hot    restore, read that buffer, one run, START, a graph of n runs, STOP; us = window / n
  *
- * The buffer is read before the start event, never in the window. It also keeps the GPU busy while the
- * CPU enqueues what follows: else a window would hold the CPU's launch latency. `n` makes a hot window at least
- * params.window_us long, so that event ticks and the cost of a window vanish in it. In-place state
- * is restored before each sample; within a hot graph it runs on from run to run.
+ * The buffer is read before the start event, never in the window. It also keeps the GPU busy
+ * while the CPU enqueues what follows: else a window would hold the CPU's launch latency. `n`
+ * makes a hot window at least params.window_us long, so that event ticks and the cost of a window
+ * vanish in it. In-place state is restored before each sample; within a hot graph it runs on from
+ * run to run.
  *
- * A window costs something even around nothing. The rig measures that once, around an empty kernel, and takes
- * from every window what it costs beyond the empty kernel's own time in a graph of many: cold
- * and hot times of the same kernel are then on one scale, which is that of a profiler's kernel duration.
+ * A window costs something even around nothing. The rig measures that once, around an empty
+ * kernel, and takes from every window what it costs beyond the empty kernel's own time in a graph
+ * of many: cold and hot times of the same kernel are then on one scale, which is that of a
+ * profiler's kernel duration.
  *
- * The CPU device has no cache to empty and no queue to keep busy: a sample is the wall time of one run.
+ * The CPU device has no cache to empty and no queue to keep busy: a sample is the wall time of
+ * one run.
  */
 #ifndef MEASURE_TIMING_H
 #define MEASURE_TIMING_H
@@ -27,8 +30,8 @@
 #include "measure/clocks.h"
 #include "record/record.h"
 
-#define EVICT_FACTOR                                                                               \
-    3 /* times the L2: what LRU-like policies keep of the old contents is then negligible */
+/* Times the L2: what LRU-like policies keep of the old contents is then negligible. */
+#define EVICT_FACTOR 3
 
 /* What is timed. Both functions enqueue on the device and do not wait. */
 struct timing_subject {
@@ -63,16 +66,15 @@ struct timing_rig {
     size_t evict_bytes; /* 0 on the CPU device */
     double evict_us;    /* time of one pass over it */
     /* Measured by timing_rig_open(): */
-    double
-        launch_overhead_us; /* an empty kernel in a graph of many: what each launch costs at least */
-    double window_cost_us;  /* of a window beyond that; subtracted from every window */
-    double event_tick_us;   /* smallest step seen between two windows' lengths; NAN if none was */
+    double launch_overhead_us; /* an empty kernel in a graph of many: the least a launch costs */
+    double window_cost_us;     /* of a window beyond that; subtracted from every window */
+    double event_tick_us; /* smallest step seen between two windows' lengths; NAN if none was */
     struct clock_reading reading; /* the last one, and when it was taken (monotonic seconds) */
     double reading_at_s;
 };
 
-/* `read` and `empty` are bench_read and bench_empty of kernels/bench; the CPU device needs only `empty`. Warms the
-   device up first. */
+/* `read` and `empty` are bench_read and bench_empty of kernels/bench; the CPU device needs
+   only `empty`. Warms the device up first. */
 int timing_rig_open(struct device *dev, const struct kernel *read, const struct kernel *empty,
                     struct clocks *clocks, struct timing_rig *rig, struct err *err);
 void timing_rig_close(struct timing_rig *rig);
@@ -96,8 +98,9 @@ int timing_begin(struct timing_rig *rig, const struct timing_subject *subject,
                  const struct timing_params *params, struct timing *t, struct err *err);
 /* Takes the samples of one round. */
 int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struct err *err);
-/* Runs once more what was timed, outside any window, so that its outputs can be judged: the graph of many, or
-   with `single` that of one run (when runs build on one another). Does not restore and does not wait. */
+/* Runs once more what was timed, outside any window, so that its outputs can be judged: the
+   graph of many, or with `single` that of one run (when runs build on one another). Does not
+   restore and does not wait. */
 int timing_replay(const struct timing *t, bool single, struct err *err);
 void timing_end(struct timing *t); /* frees graphs and samples; safe to call twice */
 

@@ -1,8 +1,9 @@
 /*
- * Arithmetic ceilings. Every thread (or warp) runs CHAINS independent chains, enough to cover the latency of
- * the unit, `rounds` times; operands come from the launch so that nothing is known at compile time.
- * The mma kernels use mma.sync, which is what sm_121 offers (it has no wgmma and no tcgen05), so on
- * Hopper they stay below the rate of its own wgmma instructions, which no kernel of this project uses.
+ * Arithmetic ceilings. Every thread (or warp) runs CHAINS independent chains, enough to cover the
+ * latency of the unit, `rounds` times; operands come from the launch so that nothing is known at
+ * compile time. The mma kernels use mma.sync, which is what sm_121 offers (it has no wgmma and no
+ * tcgen05), so on Hopper they stay below the rate of its own wgmma instructions, which no kernel
+ * of this project uses.
  */
 #define CHAINS 16
 
@@ -48,8 +49,8 @@ extern "C" __global__ void bench_unfused(float *sink, float a, float b, unsigned
 
 #define TILES 8 /* independent accumulator tiles a warp */
 
-/* Two bf16 (or one tf32) of magnitude 1 to 2 with mixed signs and mantissas: the products partly cancel, and the
-   multipliers see data, not constants. */
+/* Two bf16 (or one tf32) of magnitude 1 to 2 with mixed signs and mantissas: the products
+   partly cancel, and the multipliers see data, not constants. */
 static __device__ __forceinline__ unsigned int bf16_pair(unsigned int seed)
 {
     return (seed * 2654435761u & 0x807f807fu) | 0x3f803f80u;

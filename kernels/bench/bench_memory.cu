@@ -1,9 +1,11 @@
 /*
- * Memory ceilings: what plain kernels reach when they only read, write or copy, and the launch that does nothing.
+ * Memory ceilings: what plain kernels reach when they only read, write or copy, and the launch
+ * that does nothing.
  *
- * Each thread moves 16 bytes at a time in a grid-stride loop with four independent loads in flight. The grid is
- * the caller's, who tries several and keeps the fastest. Whatever is read is folded into one word that is
- * stored only when it has one value out of 2^32, so the compiler cannot drop the loads.
+ * Each thread moves 16 bytes at a time in a grid-stride loop with four independent loads in
+ * flight. The grid is the caller's, who tries several and keeps the fastest. Whatever is read is
+ * folded into one word that is stored only when it has one value out of 2^32, so the compiler
+ * cannot drop the loads.
  */
 
 #define MAGIC 0x9e3779b9u
@@ -17,8 +19,8 @@ extern "C" __global__ void bench_empty()
 {
 }
 
-/* src: `vectors` times 16 bytes; sink: one word. Also empties the L2 before a cold sample: clean lines of src
-   take the place of whatever was there. */
+/* src: `vectors` times 16 bytes; sink: one word. Also empties the L2 before a cold sample:
+   clean lines of src take the place of whatever was there. */
 extern "C" __global__ void bench_read(const uint4 *src, unsigned int *sink, unsigned int vectors)
 {
     const size_t stride = (size_t)gridDim.x * blockDim.x;
@@ -64,9 +66,9 @@ extern "C" __global__ void bench_copy(const uint4 *src, uint4 *dst, unsigned int
         dst[i] = src[i];
 }
 
-/* `passes` times over a buffer that the L2 holds. Each pass gives a block another part of the buffer, a
-   block never meets the same part again before all the others had theirs, and the buffer is larger than
-   all L1s together: they do not serve the reads. */
+/* `passes` times over a buffer that the L2 holds. Each pass gives a block another part of the
+   buffer, a block never meets the same part again before all the others had theirs, and the
+   buffer is larger than all L1s together: they do not serve the reads. */
 extern "C" __global__ void bench_l2_read(const uint4 *src, unsigned int *sink, unsigned int vectors,
                                          unsigned int passes)
 {
@@ -91,8 +93,8 @@ extern "C" __global__ void bench_l2_read(const uint4 *src, unsigned int *sink, u
 }
 
 /*
- * y = A x as an inference engine's decode does it: one warp a row of bf16, fp32 sums. The sentinel's half that
- * GB10's slow state hits (3.3 times slower while copies keep their speed).
+ * y = A x as an inference engine's decode does it: one warp a row of bf16, fp32 sums. The
+ * sentinel's half that GB10's slow state hits (3.3 times slower while copies keep their speed).
  * Grid ceil(rows / (blockDim.x / 32)), block a multiple of 32; cols a multiple of 8.
  */
 extern "C" __global__ void bench_gemv(const uint4 *a, const uint4 *x, float *y, unsigned int rows,

@@ -1,6 +1,7 @@
 /*
- * A CUDA driver without a GPU, for the tests of the CUDA device: memory is the host's, kernels do nothing, and any
- * function can be told to fail. Its state is per loaded library; a test resets it first.
+ * A CUDA driver without a GPU, for the tests of the CUDA device: memory is the host's, kernels do
+ * nothing, and any function can be told to fail. Its state is per loaded library; a test resets
+ * it first.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

@@ -1,4 +1,5 @@
-/* NVML as GB10 has it: no memory clock, no power reading; the reasons under their older name only. */
+/* NVML as GB10 has it: no memory clock, no power reading; the reasons under their older name
+   only. */
 #include <string.h>
 
 /* Every symbol here is looked up by name; nobody includes a prototype. */

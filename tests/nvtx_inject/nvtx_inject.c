@@ -1,7 +1,8 @@
 /*
- * An NVTX tool that writes what it is told to a file: NVTX loads the library that NVTX_INJECTION64_PATH names and asks
- * it for its callbacks. One line an event: "domain NAME", "string ID NAME", "category ID NAME",
- * "push STRING-ID CATEGORY PAYLOAD", "pop". The file is named by DELTARIG_NVTX_LOG.
+ * An NVTX tool that writes what it is told to a file: NVTX loads the library that
+ * NVTX_INJECTION64_PATH names and asks it for its callbacks. One line an event: "domain NAME",
+ * "string ID NAME", "category ID NAME", "push STRING-ID CATEGORY PAYLOAD", "pop". The file is
+ * named by DELTARIG_NVTX_LOG.
  */
 #include <stdio.h>
 #include <stdlib.h>
