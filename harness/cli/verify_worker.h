@@ -1,5 +1,4 @@
-/* The part of `verify` that runs in a worker process: a device, a kernel set, one case after
- * another. */
+/* What of `verify` runs in a worker process: a device, a kernel set, one case after another. */
 #ifndef CLI_VERIFY_WORKER_H
 #define CLI_VERIFY_WORKER_H
 

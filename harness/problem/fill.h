@@ -11,7 +11,7 @@
 extern const char *const gate_regimes[];
 enum gate_regime {
     GATE_MODEL,  /* "model": from A_log, dt_bias and a raw gate, as an initialised model: A uniform
-                    0..16,  dt log-uniform 1e-3..0.1 */
+                    0..16, dt log-uniform 1e-3..0.1 */
     GATE_LAZY,   /* "lazy": log decay uniform in -0.2..-0.001 */
     GATE_STRONG, /* "strong": exp(A_log) up to 201, decays down to underflow */
     GATE_ZERO,   /* "zero": the decay is exactly 0 (log decay: the lower bound itself, -inf is not
@@ -26,10 +26,9 @@ enum gate_regime {
 double fill_log_decay(enum gate_regime regime, uint64_t key, uint64_t i, uint64_t head,
                       double lower);
 
-/* Fills `rows` rows of `dim` bf16 elements, row r at first + r*stride, with unit L2 norm (before
-   rounding to bf16) and a mean offset, so that k k^T is far from diagonal. Rows whose number % 16
-   == 5 are zero and
-   == 11 have norm 1e-3 when `special`. */
+/* Fills `rows` rows of `dim` elements, row r at first + r*stride, with unit L2 norm (before rounding
+   to the buffer's type) and a mean offset, so that k k^T is far from diagonal. When `special`, row
+   5 of every 16 is zero and row 11 has norm 1e-3. */
 void fill_unit_rows(struct buffer *b, uint64_t key, size_t first, size_t rows, size_t stride,
                     size_t dim, bool special);
 

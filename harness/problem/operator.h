@@ -25,8 +25,7 @@ struct operator_entry {
     bool optional; /* absent: kernel[i] is NULL and the launcher takes its other path */
 };
 
-/* What the reference may use. `values` is the number of values that one verdict compares; the
-   likelihood factor lambda follows from it (bounds_lambda). */
+/* What the reference may use. */
 struct reference_env {
     unsigned workers; /* for parallel_for over heads; the result never depends on it */
 };
@@ -35,9 +34,8 @@ struct reference_env {
 struct operator_run {
     const struct problem *problem;
     struct device *device;
-    const struct kernel *const
-        *kernel;        /* in the order of op->entries; NULL where optional and absent */
-    const dev_ptr *ptr; /* in the order of problem->buffer */
+    const struct kernel *const *kernel; /* as op->entries; NULL where optional and absent */
+    const dev_ptr *ptr;                 /* in the order of problem->buffer */
 };
 
 /* Host copies of all buffers after a run, for bitwise contracts. */

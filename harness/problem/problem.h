@@ -31,10 +31,9 @@ struct buffer {
     enum dtype dtype;
     enum role role;
     unsigned ndim;
-    size_t dim[BUFFER_MAX_DIMS]; /* row-major, outermost first */
-    const char
-        *axis[BUFFER_MAX_DIMS]; /* "seq", "token", "head", "row": how a failure names an element */
-    size_t count;               /* product of dim */
+    size_t dim[BUFFER_MAX_DIMS];       /* row-major, outermost first */
+    const char *axis[BUFFER_MAX_DIMS]; /* "seq", "token", "row": how a failure names an element */
+    size_t count;                      /* product of dim */
     size_t bytes;
     void *init; /* host contents before the launch; owned by the problem; poison for OUT */
     struct pointer_ref *refs; /* for DTYPE_PTR, count of them; owned by the problem */
