@@ -9,8 +9,8 @@
 #include "measure/bench_item.h"
 #include "measure/validity.h"
 
-#define BATCH_BYTES                                                                                \
-    ((size_t)2 << 30) /* of buffers; the host holds about six times that, the device twice */
+/* Of buffers in one batch; the host holds about six times that, the device twice. */
+#define BATCH_BYTES ((size_t)2 << 30)
 
 struct session {
     const struct benchmark_options *opt;

@@ -10,9 +10,8 @@
 #include "device/launch.h"
 #include "record/stats.h"
 
-#define EVICT_MIN_BYTES ((size_t)64 << 20)
-#define EVICT_UNKNOWN_L2                                                                           \
-    ((size_t)256 << 20) /* a device that does not tell its L2: above any known */
+#define EVICT_MIN_BYTES    ((size_t)64 << 20)
+#define EVICT_UNKNOWN_L2   ((size_t)256 << 20) /* above any L2 known */
 #define READ_BLOCK_THREADS 256
 #define READ_BLOCKS_PER_SM 8
 #define WARM_UP_S          0.25 /* until the clocks have left their idle state */
