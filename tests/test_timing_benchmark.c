@@ -1,0 +1,198 @@
+/* A whole benchmark run on the CPU device: what is right is timed and judged again, what is
+   wrong or absent is not timed, and both sides of a comparison get the same rounds. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "measure/benchmark.h"
+
+/* After the headers: it has a macro of the name of a function of problem/golden.h. */
+#include <cmocka.h>
+
+#define CASE        "kda_fill n=257 gap=5 value=negative seed=1"
+#define MAX_RESULTS 16
+
+/* What a run handed out. */
+struct seen {
+    unsigned opened, ceilings, results;
+    struct bench_record record[MAX_RESULTS]; /* samples are not kept */
+    unsigned repeat[MAX_RESULTS], side[MAX_RESULTS];
+    double first_at_s[MAX_RESULTS];
+    unsigned rounds[MAX_RESULTS];
+    char note[1024];
+};
+
+static int on_opened(void *ctx, const struct device_info *info, struct err *err)
+{
+    struct seen *s = ctx;
+
+    (void)err;
+    s->opened++;
+    assert_int_equal(info->kind, DEVICE_CPU);
+    return 0;
+}
+
+static int on_ceiling(void *ctx, const struct ceiling_record *rec, struct err *err)
+{
+    struct seen *s = ctx;
+
+    (void)rec;
+    (void)err;
+    s->ceilings++;
+    return 0;
+}
+
+static int on_result(void *ctx, unsigned repeat, unsigned side, const struct bench_record *rec,
+                     struct err *err)
+{
+    struct seen *s = ctx;
+    unsigned i = s->results++;
+
+    (void)err;
+    assert_true(i < MAX_RESULTS);
+    s->record[i] = *rec;
+    s->record[i].sample = NULL;
+    s->repeat[i] = repeat;
+    s->side[i] = side;
+    if (rec->nsamples) {
+        s->first_at_s[i] = rec->sample[0].at_s;
+        s->rounds[i] = rec->sample[rec->nsamples - 1].round + 1;
+    }
+    return 0;
+}
+
+static void on_note(void *ctx, const char *text)
+{
+    struct seen *s = ctx;
+
+    snprintf(s->note, sizeof s->note, "%s", text);
+}
+
+static void run_case(struct benchmark_options *opt, const char *text, struct seen *s)
+{
+    const struct benchmark_sink sink = {s, on_opened, on_ceiling, on_result, on_note};
+    struct case_list cases;
+    struct err err = ERR_INIT;
+
+    memset(s, 0, sizeof *s);
+    opt->device = "cpu";
+    opt->sheet_dir = "cases/devices";
+    opt->suite = "test";
+    opt->rounds = 4;
+    opt->budget_s = 0.05;
+    case_list_init(&cases);
+    if (case_line_expand(text, TIER_SMOKE, &cases, &err) < 0 ||
+        benchmark_run(opt, &cases, &sink, &err) < 0)
+        fail_msg("%s", err.text);
+    case_list_release(&cases);
+    assert_int_equal(s->opened, 1);
+    assert_int_equal(s->ceilings, 0); /* an emulation has none */
+}
+
+static void test_a_right_kernel_is_timed(void **data)
+{
+    struct benchmark_options opt = {.sides = 1, .cold = true, .hot = true, .repeats = 2};
+    struct seen s;
+
+    (void)data;
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.results, 2); /* one temperature on the CPU device, two repeats */
+    for (unsigned i = 0; i < 2; i++) {
+        const struct bench_record *r = &s.record[i];
+
+        if (!r->valid)
+            fail_msg("%s", r->reason);
+        assert_int_equal(s.repeat[i], i);
+        assert_string_equal(r->case_text, CASE);
+        assert_int_equal(r->temperature, BENCH_HOT);
+        assert_true(r->median_us > 0);
+        assert_true(r->nsamples >= 8);
+        assert_int_equal(s.rounds[i], 4);
+        assert_true(r->verified_after);
+        assert_true(r->write_bytes == 257 * 4);
+        assert_true(isnan(r->roof_us)); /* nothing was measured to hold it against */
+        assert_true(r->gb10_floor_us > 0);
+        assert_int_equal(r->nkernels, 1);
+        assert_string_equal(r->kernel[0].entry, "kda_fill_f32");
+        assert_string_equal(r->launch_mode, "stream");
+        assert_non_null(strstr(r->repro, "'" CASE "' --device cpu --hot"));
+    }
+    assert_true(s.first_at_s[1] > s.first_at_s[0]);
+}
+
+static void test_two_sides_get_the_same_rounds(void **data)
+{
+    struct benchmark_options opt = {.sides = 2, .cold = true};
+    struct seen s;
+
+    (void)data;
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.results, 2);
+    assert_int_equal(s.side[0], 0);
+    assert_int_equal(s.side[1], 1);
+    assert_int_equal(s.rounds[0], 4);
+    assert_int_equal(s.rounds[1], 4);
+    assert_int_equal(s.record[0].temperature, BENCH_COLD); /* asked for by name */
+}
+
+/* A kernel set of one source. */
+static void write_set(const char *dir, const char *source)
+{
+    char path[256];
+    struct err err = ERR_INIT;
+
+    snprintf(path, sizeof path, "%s/mine.cu", dir);
+    if (dir_make(dir, &err) < 0 || file_replace(path, source, strlen(source), &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void test_a_wrong_kernel_is_not(void **data)
+{
+    static const char dir[] = "build/tests/bench-wrong";
+    struct benchmark_options opt = {.sides = 1, .hot = true, .kernels = {dir}};
+    struct seen s;
+
+    (void)data;
+    /* The fastest of all: it does nothing. */
+    write_set(dir, "extern \"C\" __global__ void kda_fill_f32(float *dst, unsigned int n, "
+                   "float value) {}\n");
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.results, 1);
+    assert_false(s.record[0].valid);
+    assert_int_equal(s.record[0].nsamples, 0);
+    assert_true(isnan(s.record[0].median_us));
+    if (!strstr(s.record[0].reason, "not timed: FAIL: "))
+        fail_msg("%s", s.record[0].reason);
+}
+
+static void test_an_absent_kernel_is_no_result(void **data)
+{
+    static const char dir[] = "build/tests/bench-absent";
+    struct benchmark_options opt = {.sides = 1, .hot = true, .kernels = {dir}};
+    struct seen s;
+
+    (void)data;
+    write_set(dir, "extern \"C\" __global__ void other(float *dst) {}\n");
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.results, 0);
+    if (!strstr(s.note, "not timed: SKIP: "))
+        fail_msg("%s", s.note);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_right_kernel_is_timed),
+        cmocka_unit_test(test_two_sides_get_the_same_rounds),
+        cmocka_unit_test(test_a_wrong_kernel_is_not),
+        cmocka_unit_test(test_an_absent_kernel_is_no_result),
+    };
+
+    return cmocka_run_group_tests_name("benchmark", tests, NULL, NULL);
+}
