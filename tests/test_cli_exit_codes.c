@@ -185,6 +185,7 @@ static void results_are_kept_and_shown(void **state)
     (void)state;
     expect(0, "deltarig verify --device cpu --case " PAIR " --out $D/a.jsonl --junit $D/a.xml",
            "2 cases: 2 PASS");
+    assert_non_null(strstr(out.data, "device cpu: "));
     expect(0, "grep -c '\"type\": *\"verify\"' $D/a.jsonl", "2");
     expect(0, "cat $D/a.xml", "<testsuite");
     expect(0, "deltarig verify --device cpu --json --case " PAIR, "\"verdict\"");

@@ -107,6 +107,7 @@ static int opened(void *parent, const struct device_info *info, struct err *err)
     struct device_stamp dev;
     stamp_device(info, &dev);
     snprintf(s->device_spec, sizeof(s->device_spec), "%s", info->spec);
+    verify_table_head(&s->table, info, s->args->kernels);
     return open_store(s, &dev, err);
 }
 

@@ -26,6 +26,16 @@ void verify_table_release(struct verify_table *t)
     memset(t, 0, sizeof(*t));
 }
 
+void verify_table_head(const struct verify_table *t, const struct device_info *device,
+                       const char *kernels_dir)
+{
+    if (t->quiet || t->printed > 0)
+        return;
+    printf("device %s: %s; kernels: %s; %zu cases\n", device->spec, device->name,
+           kernels_dir != NULL ? kernels_dir : "our own", t->count);
+    fflush(stdout);
+}
+
 static double worst_ratio(const struct verify_record *rec)
 {
     double worst = 0.0;

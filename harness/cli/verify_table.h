@@ -30,6 +30,10 @@ struct verify_table {
 void verify_table_init(struct verify_table *t, size_t count, bool quiet);
 void verify_table_release(struct verify_table *t);
 
+/* What the rows below are about; before the first of them. */
+void verify_table_head(const struct verify_table *t, const struct device_info *device,
+                       const char *kernels_dir);
+
 void verify_table_add(struct verify_table *t, size_t index, const struct verify_result *result,
                       bool resumed);
 
