@@ -8,6 +8,9 @@
 #include "base/number.h"
 #include "measure/bench_item.h"
 #include "measure/validity.h"
+#include "record/regress.h"
+
+#define FALSE_DISCOVERIES 0.05 /* the rate that `compare` holds by default */
 
 /* Of buffers in one batch; the host holds about six times that, the device twice. */
 #define BATCH_BYTES ((size_t)2 << 30)
@@ -127,6 +130,18 @@ static void warn_no_clocks(struct session *s, const struct err *why)
         note(s, text);
 }
 
+/* As many as it takes to call one changed row among all of them. */
+static unsigned choose_rounds(const struct session *s)
+{
+    struct timing_params p = timing_params_default(device_info(s->device), BENCH_COLD);
+    size_t rows = s->nitems / s->opt->sides * (s->opt->cold + s->opt->hot);
+    unsigned needed = regress_rounds_needed(rows, FALSE_DISCOVERIES);
+
+    if (s->opt->rounds)
+        return s->opt->rounds;
+    return needed > p.rounds ? needed : p.rounds;
+}
+
 static int open_rig(struct session *s, struct err *err)
 {
     struct kernel *read = NULL, *empty = NULL;
@@ -163,7 +178,7 @@ static int open_device(struct session *s, struct err *err)
         .roofs = &s->roofs,
         .gb10 = s->has_gb10 ? &s->gb10 : NULL,
         .wanted = {[BENCH_COLD] = s->opt->cold && !one, [BENCH_HOT] = s->opt->hot},
-        .rounds = s->opt->rounds,
+        .rounds = choose_rounds(s),
         .budget_s = s->opt->budget_s,
     };
     return 0;
@@ -228,11 +243,7 @@ static struct bench_item *in_turn(struct session *s, size_t i, unsigned round)
 /* 0 done, 1 the device was lost, -1 the run must end. */
 static int run_rounds(struct session *s, size_t from, size_t to, struct err *err)
 {
-    unsigned rounds = s->opt->rounds
-                          ? s->opt->rounds
-                          : timing_params_default(device_info(s->device), BENCH_COLD).rounds;
-
-    for (unsigned r = 0; r < rounds; r++) {
+    for (unsigned r = 0; r < s->bench.rounds; r++) {
         for (size_t i = from; i < to; i++) {
             struct bench_item *it = in_turn(s, i, r);
             int rc;

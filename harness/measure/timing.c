@@ -49,8 +49,8 @@ struct timing_params timing_params_default(const struct device_info *info, enum 
     struct timing_params p = {
         .temperature = t,
         .rounds = 12, /* record/regress.h: enough to call one change among 100 cases */
-        .budget_s = 0.7,
-        .min_per_round = 5,
+        .budget_s = 0.5,
+        .min_per_round = 3,
         .max_per_round = 400,
         .precision = 0.005,
         .window_us = 300,
