@@ -28,7 +28,7 @@ struct args {
 
 static const struct option_spec specs[] = {
     {"--tier", OPTION_TEXT, offsetof(struct args, tier), "TIER",
-     "smoke, full, perf (the default), all"},
+     "smoke, full, perf, all (default: perf, on the CPU device smoke)"},
     {"--device", OPTION_TEXT, offsetof(struct args, device), "cpu|cuda:N", "where to run"},
     {"--kernels", OPTION_TEXT, offsetof(struct args, kernels), "DIR", "another kernel set"},
     {"--against", OPTION_TEXT, offsetof(struct args, against), "DIR",
@@ -155,13 +155,27 @@ static int keep_shard(const char *shard, struct case_list *list, struct err *err
     return 0;
 }
 
+/* The perf cases are made for a GPU: the emulation would take hours. */
+static const char *default_tier(const struct args *a)
+{
+    struct device_info infos[2];
+    const char *spec = a->device ? a->device : CLI_DEFAULT_DEVICE;
+
+    if (!strncmp(spec, "cuda", 4) ||
+        (strcmp(spec, "cpu") && device_enumerate(infos, 2, NULL, 0) > 1))
+        return "perf";
+    if (!a->case_text)
+        fprintf(stderr, "deltarig: bench: tier smoke on the CPU device (--tier chooses another)\n");
+    return "smoke";
+}
+
 static int select_cases(const struct args *a, const struct words *words, struct case_list *list,
                         struct err *err)
 {
     struct case_selection sel = {
         .text = a->case_text,
         .dir = a->cases,
-        .tiers = a->tier ? a->tier : "perf",
+        .tiers = a->tier ? a->tier : default_tier(a),
         .patterns = words,
     };
 
