@@ -200,6 +200,10 @@ static void results_are_kept_and_shown(void **state)
         json_decref(json);
     }
     assert_int_equal(records, 2);
+    expect(2,
+           "echo mine >$D/mine; deltarig verify --device cpu --case " PAIR " --out $D/mine; "
+           "code=$?; grep -q mine $D/mine && exit $code",
+           "holds something else than results");
     expect(2, "deltarig verify --device cpu --case " PAIR " --out /proc/none/a.jsonl",
            "/proc/none");
 }
