@@ -1,4 +1,4 @@
-// The gated delta rule's four kernels in one file. A thread owns a column of the state and walks all
+// The gated delta rule's four kernels in one file. A thread owns a column of the state and walks its
 // rows; the token recurrence is run as it stands (no WY form), with two partial sums a dot product.
 #include "toolbox.cuh"
 
