@@ -121,7 +121,7 @@ static void test_a_right_kernel_is_timed(void **data)
         assert_int_equal(r->nkernels, 1);
         assert_string_equal(r->kernel[0].entry, "kda_fill_f32");
         assert_string_equal(r->launch_mode, "stream");
-        assert_non_null(strstr(r->repro, "'" CASE "' --device cpu --hot"));
+        assert_non_null(strstr(r->repro, "bench --case '" CASE "' --device cpu --hot"));
     }
     assert_true(s.first_at_s[1] > s.first_at_s[0]);
 }

@@ -179,7 +179,7 @@ static void write_repro(const struct bench_item *it, const struct bench_rig *b, 
     struct text text;
 
     text_init(&text);
-    text_add(&text, "build/deltarig bench ");
+    text_add(&text, "build/deltarig bench --case ");
     shell_quote(&text, it->tc->text);
     text_addf(&text, " --device %s --%s", device_info(b->device)->spec,
               t == BENCH_COLD ? "cold" : "hot");
