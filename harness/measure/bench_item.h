@@ -1,5 +1,5 @@
 /*
- * One case of one kernel set while it is benchmarked: verified first, then timed cold and hot,
+ * One case of one kernel set while it is benchmarked: timed cold and hot once it is verified,
  * then its buffers judged once more. For benchmark.c only.
  */
 #ifndef MEASURE_BENCH_ITEM_H
@@ -41,7 +41,7 @@ struct bench_item {
     size_t bytes; /* of its buffers */
 };
 
-/* Verifies the case, then makes it ready to be timed. Returns -1 with `rejected` and `reason`
+/* Makes a verified case ready to be timed. Returns -1 with `rejected` and `reason`
    set when it cannot be; the caller finds out whether the device survived. */
 int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set);
 void bench_item_close(struct bench_item *it); /* safe to call twice */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "measure/bench_gate.h"
 #include "measure/bench_item.h"
 #include "measure/validity.h"
 #include "record/regress.h"
@@ -374,7 +375,11 @@ int benchmark_run(const struct benchmark_options *opt, const struct case_list *c
     };
     make_items(&s, cases);
     nvtx_suite_begin(opt->nvtx, opt->suite, cases->count);
-    rc = open_device(&s, err);
+    nvtx_phase_begin(opt->nvtx, NVTX_VERIFY, 0);
+    rc = bench_gate(opt, sink, s.item, s.nitems, err);
+    nvtx_end(opt->nvtx);
+    if (rc == 0)
+        rc = open_device(&s, err);
     if (rc == 0)
         rc = run_all(&s, err);
     close_device(&s);

@@ -2,9 +2,10 @@
  * A benchmark run: correctness first, then interleaved rounds over all cases, then correctness
  * again.
  *
+ *     verify every case, in worker processes
  *     ceilings, sentinel
  *     for a batch of cases that fits the memory together:
- *         verify each, warm up, record its graphs
+ *         warm each up, record its graphs
  *         for each round: every case cold and hot, of both sides when two kernel sets are
  *             compared (in turns A B, B A, so that drift hits both alike); then the sentinel
  *         judge the timed buffers, settle the records, hand them out
