@@ -61,7 +61,7 @@ static void print_row(const struct verify_table *t, const struct verify_record *
     if (t->printed == 0)
         printf("%-8s %11s %8s  %s\n", "verdict", "error/bound", "seconds", "case");
     if (compared(rec) > 0)
-        snprintf(ratio, sizeof(ratio), "%.4g", worst_ratio(rec));
+        snprintf(ratio, sizeof(ratio), "%.5g", worst_ratio(rec));
     printf("%-8s %11s %8.2f  %s\n", verdict_name(rec->verdict), ratio,
            rec->reference_s + rec->device_s, rec->case_text);
 }
@@ -166,7 +166,7 @@ static void print_summary(const struct verify_table *t, double seconds, const ch
         printf(" (%zu from the earlier run)", t->resumed);
     printf("; %.1f s\n", seconds);
     if (t->worst_case[0] != '\0')
-        printf("largest error/bound that passed: %.4g (%s)\n", t->worst_ratio, t->worst_case);
+        printf("largest error/bound that passed: %.5g (%s)\n", t->worst_ratio, t->worst_case);
     if (exit_code(t) == EXIT_NOTHING)
         printf("nothing was executed, so nothing is proven\n");
     if (results_path != NULL)

@@ -27,8 +27,8 @@ double fill_log_decay(enum gate_regime regime, uint64_t key, uint64_t i, uint64_
                       double lower);
 
 /* Fills `rows` rows of `dim` elements, row r at first + r*stride, with unit L2 norm (before
-   rounding to the buffer's type) and a mean offset, so that k k^T is far from diagonal. When `special`,
-   row 5 of every 16 is zero and row 11 has norm 1e-3. */
+   rounding to the buffer's type) and a mean offset, so that k k^T is far from diagonal. When
+   `special`, row 5 of every 16 is zero and row 11 has norm 1e-3. */
 void fill_unit_rows(struct buffer *b, uint64_t key, size_t first, size_t rows, size_t stride,
                     size_t dim, bool special);
 
