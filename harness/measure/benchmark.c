@@ -260,6 +260,12 @@ static int run_rounds(struct session *s, size_t from, size_t to, struct err *err
         if (check_sentinel(s, err) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* Judges what the timed loops left; returns as run_rounds(). */
+static int finish_batch(struct session *s, size_t from, size_t to)
+{
     for (size_t i = from; i < to; i++) {
         if (s->item[i].rejected)
             continue;
@@ -308,12 +314,16 @@ static int hand_out(struct session *s, size_t from, size_t to, unsigned repeat, 
 /* All repeats of one batch; returns as run_rounds(). */
 static int run_batch(struct session *s, size_t from, size_t to, unsigned *repeat, struct err *err)
 {
-    for (; *repeat < (s->opt->repeats ? s->opt->repeats : 1); ++*repeat) {
+    unsigned repeats = s->opt->repeats ? s->opt->repeats : 1;
+
+    for (; *repeat < repeats; ++*repeat) {
         int rc;
 
         for (size_t i = from; i < to; i++)
             bench_item_reset(&s->item[i]);
         rc = run_rounds(s, from, to, err);
+        if (rc == 0 && *repeat + 1 == repeats) /* once is enough: the buffers stay the same */
+            rc = finish_batch(s, from, to);
         if (rc)
             return rc;
         if (hand_out(s, from, to, *repeat, err) < 0)

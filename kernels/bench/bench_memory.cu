@@ -66,9 +66,9 @@ extern "C" __global__ void bench_copy(const uint4 *src, uint4 *dst, unsigned int
         dst[i] = src[i];
 }
 
-/* `passes` times over a buffer that the L2 holds. Each pass gives a block another part of the
-   buffer, a block never meets the same part again before all the others had theirs, and the
-   buffer is larger than all L1s together: they do not serve the reads. */
+/* `passes` times over a buffer that the L2 holds. Each pass gives a block the part seven parts
+   on; 7 and the grid share no factor, so a block meets no part twice within gridDim.x passes,
+   and its L1, which is far smaller than all of them, has nothing of what it reads. */
 extern "C" __global__ void bench_l2_read(const uint4 *src, unsigned int *sink, unsigned int vectors,
                                          unsigned int passes)
 {
