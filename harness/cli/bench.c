@@ -76,6 +76,7 @@ struct output {
     struct table table[BENCHMARK_SIDES];
     struct aa aa;
     unsigned valid, invalid;
+    double launch_overhead_us, event_tick_us;
     bool emulated;
 };
 
@@ -118,6 +119,8 @@ static int sink_result(void *ctx, unsigned repeat, unsigned side, const struct b
 {
     struct output *o = ctx;
 
+    o->launch_overhead_us = rec->launch_overhead_us;
+    o->event_tick_us = rec->event_tick_us;
     if (rec->valid)
         o->valid++;
     else
@@ -258,6 +261,8 @@ static int print_outcome(const struct args *a, struct output *o)
             printf("\n%s%s", titles[i], i ? "\n" : "");
             print_table(&o->table[i]);
         }
+        printf("an empty kernel: %.3g us a launch; the timer's tick: %.3g us\n",
+               o->launch_overhead_us, o->event_tick_us);
         printf("%u rows, %u not valid%s; records: %s\n", o->valid + o->invalid, o->invalid,
                o->emulated ? " (emulated)" : "", o->path[0]);
     }
