@@ -23,7 +23,7 @@ check:
 	@$(MAKE) -j$(JOBS) tests
 	@scripts/check $(B)
 
-# Needs nvcc: the modules for scripts/compare-bits.
+# Needs nvcc: the modules whose bits `deltarig compare --bits` holds against the CPU device's.
 nofma: $(FATBIN:$(B)/kernels/cuda/%=$(B)/kernels/cuda-nofma/%)
 
 bench: all

@@ -9,12 +9,13 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "record/changes.h"
+#include "report/bits_view.h"
 #include "report/compare_view.h"
 #include "report/history.h"
 
 struct args {
     const char *threshold, *fdr, *markdown, *history, *pattern;
-    bool json, common;
+    bool json, common, bits;
 };
 
 static const struct option_spec specs[] = {
@@ -24,6 +25,8 @@ static const struct option_spec specs[] = {
      "false discovery rate over all timed cases in percent (default 5)"},
     {"--common", OPTION_FLAG, offsetof(struct args, common), NULL,
      "compare what both sides have; a case that only one has is no finding"},
+    {"--bits", OPTION_FLAG, offsetof(struct args, bits), NULL,
+     "only count equal output bits; the two devices may differ"},
     {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "one JSON object instead of tables"},
     {"--markdown", OPTION_TEXT, offsetof(struct args, markdown), "FILE",
      "write the comparison as Markdown, too"},
@@ -36,6 +39,7 @@ static const struct option_spec specs[] = {
 
 static const struct usage usage = {
     .synopsis = "deltarig compare BASE.jsonl NEW.jsonl [options]\n"
+                "       deltarig compare --bits BASE.jsonl NEW.jsonl [--json] [--markdown FILE]\n"
                 "       deltarig compare --history DIR [--case PATTERN]",
     .about =
         "Compares two sets of records of one device. Times are compared by rounds, best recorded\n"
@@ -44,6 +48,10 @@ static const struct usage usage = {
         "error ratios, output bits and kernel resources that differ are listed; records of the "
         "CPU\n"
         "device are deterministic, so this finds changed numerics without a GPU.\n"
+        "--bits counts, per operator and buffer, the cases whose output bits are equal on two\n"
+        "devices: the CPU device against a GPU whose kernels were compiled without fused\n"
+        "multiply-add (`make nofma`, then verify --kernels build/kernels/cuda-nofma). It judges\n"
+        "nothing: exit code 0 whenever something was compared.\n"
         "Exit codes: 0 nothing is worse, 1 a case is slower, worse or gone, 2 bad input, 3 "
         "nothing\n"
         "could be compared.\n",
@@ -76,52 +84,112 @@ static int print(const struct text *t, struct err *err)
     return 0;
 }
 
+/* Prints `shown`; `markdown` goes into a file when that is asked for. */
+static int put(const struct args *args, const struct text *markdown, const struct text *shown,
+               struct err *err)
+{
+    if (args->markdown && file_replace(args->markdown, markdown->data, markdown->len, err) < 0)
+        return -1;
+    return print(shown, err);
+}
+
 static int show(const struct args *args, const struct comparison *c,
                 const struct regress_options *opt, struct err *err)
 {
-    struct text out;
-    int rc = 0;
+    struct text markdown, shown;
+    int rc;
 
-    text_init(&out);
-    if (args->markdown) {
-        text_add(&out, "## deltarig compare\n\n");
-        comparison_view(VIEW_MARKDOWN, c, opt, &out);
-        rc = file_replace(args->markdown, out.data, out.len, err);
-        text_clear(&out);
-    }
+    text_init(&markdown);
+    text_init(&shown);
+    text_add(&markdown, "## deltarig compare\n\n");
+    comparison_view(VIEW_MARKDOWN, c, opt, &markdown);
     if (args->json)
-        comparison_json(c, &out);
+        comparison_json(c, &shown);
     else
-        comparison_view(VIEW_TEXT, c, opt, &out);
-    if (rc == 0)
-        rc = print(&out, err);
-    text_release(&out);
+        comparison_view(VIEW_TEXT, c, opt, &shown);
+    rc = put(args, &markdown, &shown, err);
+    text_release(&markdown);
+    text_release(&shown);
     return rc;
 }
 
-static int compare_files(const struct args *args, const char *base_path, const char *next_path,
-                         struct err *err)
+static int show_bits(const struct args *args, const struct bits_comparison *c, struct err *err)
+{
+    struct text markdown, shown;
+    int rc;
+
+    text_init(&markdown);
+    text_init(&shown);
+    text_add(&markdown, "## deltarig compare --bits\n\n");
+    bits_view(VIEW_MARKDOWN, c, &markdown);
+    if (args->json)
+        bits_json(c, &shown);
+    else
+        bits_view(VIEW_TEXT, c, &shown);
+    rc = put(args, &markdown, &shown, err);
+    text_release(&markdown);
+    text_release(&shown);
+    return rc;
+}
+
+static int count_bits(const struct args *args, const struct record_set *base,
+                      const struct record_set *next, struct err *err)
+{
+    struct bits_comparison c;
+    int rc = bits_compare(base, next, &c, err);
+
+    if (rc == 0)
+        rc = show_bits(args, &c, err);
+    if (rc == 0)
+        rc = c.cases ? EXIT_PASS : EXIT_NOTHING;
+    bits_release(&c);
+    return rc;
+}
+
+static int find_changes(const struct args *args, const struct record_set *base,
+                        const struct record_set *next, struct err *err)
 {
     struct comparison_options opt = {.regress = REGRESS_OPTIONS_INIT, .common = args->common};
-    struct record_set base = {.nruns = 0};
-    struct record_set next = {.nruns = 0};
     struct comparison c;
-    int rc = -1;
+    int rc;
 
     if (parse_percent(args->threshold, "--threshold", 0.0, &opt.regress.threshold, err) < 0 ||
         parse_percent(args->fdr, "--fdr", 1e-6, &opt.regress.fdr, err) < 0)
         return -1;
-    if (records_read(base_path, &base, err) == 0 && records_read(next_path, &next, err) == 0) {
-        rc = comparison_make(&base, &next, &opt, &c, err);
-        if (rc == 0)
-            rc = show(args, &c, &opt.regress, err);
-        if (rc == 0)
-            rc = comparison_worse(&c) ? EXIT_FAIL : comparison_empty(&c) ? EXIT_NOTHING : EXIT_PASS;
-        comparison_release(&c);
-    }
+    rc = comparison_make(base, next, &opt, &c, err);
+    if (rc == 0)
+        rc = show(args, &c, &opt.regress, err);
+    if (rc == 0)
+        rc = comparison_worse(&c) ? EXIT_FAIL : comparison_empty(&c) ? EXIT_NOTHING : EXIT_PASS;
+    comparison_release(&c);
+    return rc;
+}
+
+static int compare_files(const struct args *args, const struct words *words, struct err *err)
+{
+    struct record_set base = {.nruns = 0};
+    struct record_set next = {.nruns = 0};
+    int rc = -1;
+
+    if (records_read(words->at[0], &base, err) == 0 && records_read(words->at[1], &next, err) == 0)
+        rc = args->bits ? count_bits(args, &base, &next, err)
+                        : find_changes(args, &base, &next, err);
     records_release(&base);
     records_release(&next);
     return rc;
+}
+
+static int check_args(const struct args *args, const struct words *words, struct err *err)
+{
+    if (words->count != 2 && (words->count != 0 || !args->history || args->bits))
+        return err_set(err, ERR_INPUT,
+                       "compare: two record files are needed, BASE.jsonl and NEW.jsonl; `deltarig "
+                       "compare --help` explains");
+    if (args->bits && (args->threshold || args->fdr || args->common || args->history))
+        return err_set(err, ERR_INPUT,
+                       "compare --bits only counts: leave out --threshold, --fdr, --common and "
+                       "--history");
+    return 0;
 }
 
 static int show_history(const struct args *args, struct err *err)
@@ -154,7 +222,7 @@ int cmd_compare(int argc, char **argv)
     struct args args = {0};
     struct err err = ERR_INIT;
     struct words words = {0};
-    int rc = EXIT_PASS;
+    int rc;
 
     switch (options_parse(&usage, argc, argv, &args, &words)) {
     case OPTIONS_HELP:
@@ -166,12 +234,9 @@ int cmd_compare(int argc, char **argv)
     case OPTIONS_OK:
         break;
     }
-    if (words.count == 2)
-        rc = compare_files(&args, words.at[0], words.at[1], &err);
-    else if (words.count != 0 || !args.history)
-        rc = err_set(&err, ERR_INPUT,
-                     "compare: two record files are needed, BASE.jsonl and NEW.jsonl; `deltarig "
-                     "compare --help` explains");
+    rc = check_args(&args, &words, &err);
+    if (rc == 0 && words.count == 2)
+        rc = compare_files(&args, &words, &err);
     if (rc >= 0 && args.history && !args.json) {
         int shown = show_history(&args, &err);
 

@@ -25,9 +25,8 @@ static bool same_device(const struct device_stamp *a, const struct device_stamp 
                            a->cc_minor == b->cc_minor);
 }
 
-/* The one device of a side, NULL when it ran on none. */
-static int only_device(const struct record_set *set, const char *side,
-                       const struct device_stamp **out, struct err *err)
+int records_device(const struct record_set *set, const char *side, const struct device_stamp **out,
+                   struct err *err)
 {
     *out = NULL;
     for (size_t i = 0; i < set->nverify + set->nbench; i++) {
@@ -104,7 +103,7 @@ int comparison_make(const struct record_set *base, const struct record_set *next
 
     memset(out, 0, sizeof *out);
     text_init(&out->warnings);
-    if (only_device(base, "base", &a, err) < 0 || only_device(next, "new", &b, err) < 0)
+    if (records_device(base, "base", &a, err) < 0 || records_device(next, "new", &b, err) < 0)
         return -1;
     if (a && b && !same_device(a, b))
         return err_set(

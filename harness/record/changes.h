@@ -95,5 +95,12 @@ void changes_of_resources(const struct record_set *base, const struct record_set
 
 /* The last verify record of a case, NULL when there is none. */
 const struct verify_record *last_verify(const struct record_set *set, const char *case_text);
+/* NULL when the case has no such buffer. */
+const struct output_stat *find_output(const struct verify_record *r, const char *buffer);
+
+/* The device that a set's verdicts and timings come from, NULL when it has none of either.
+   ERR_INPUT when they come from two; `side` names the set in that error. */
+int records_device(const struct record_set *set, const char *side, const struct device_stamp **out,
+                   struct err *err);
 
 #endif

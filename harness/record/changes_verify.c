@@ -41,7 +41,7 @@ static bool same_number(double a, double b)
     return a == b || (a != a && b != b);
 }
 
-static const struct output_stat *find_output(const struct verify_record *r, const char *buffer)
+const struct output_stat *find_output(const struct verify_record *r, const char *buffer)
 {
     for (unsigned i = 0; i < r->noutputs; i++)
         if (strcmp(r->output[i].buffer, buffer) == 0)
