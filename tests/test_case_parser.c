@@ -20,7 +20,7 @@ static const struct param params[] = {
     {.key = "big", .fallback = 0, .min = 0, .max = UINT32_MAX},
     {.key = NULL},
 };
-static const struct operator toy = {.name = "toy", .params = params};
+static const struct op toy = {.name = "toy", .params = params};
 
 static void texts_become_canonical(void **state)
 {

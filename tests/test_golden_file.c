@@ -174,7 +174,7 @@ static void a_stale_golden_is_as_good_as_absent(void **state)
     assert_int_equal(load_result(&other), 1);
     problem_release(&other);
 
-    struct operator newer = toy_operator;
+    struct op newer = toy_operator;
     newer.reference_version++;
     toy_problem_init(&other, "toy");
     other.tc.op = &newer;
@@ -251,7 +251,7 @@ static void a_damaged_cache_is_mended_with_a_warning(void **state)
 {
     struct fixture *f = *state;
     struct err err = ERR_INIT;
-    struct operator op = toy_operator;
+    struct op op = toy_operator;
     op.reference = toy_reference;
     f->p.tc.op = &op;
     references = 0;
@@ -270,7 +270,7 @@ static void a_damaged_cache_is_mended_with_a_warning(void **state)
 static void an_unwritable_cache_costs_a_warning_only(void **state)
 {
     struct fixture *f = *state;
-    struct operator op = toy_operator;
+    struct op op = toy_operator;
     struct golden g;
     struct err err = ERR_INIT;
     struct golden_source src = {.dir = "/proc/deltarig", .workers = 1, .warn = keep_warning};

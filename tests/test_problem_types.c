@@ -14,7 +14,7 @@
 #include <cmocka.h> /* last: its macro expect_value would hide golden.h's function */
 
 static const struct param no_params[] = {{.key = NULL}};
-static const struct operator toy = {.name = "toy", .params = no_params};
+static const struct op toy = {.name = "toy", .params = no_params};
 
 static struct problem fresh_problem(void)
 {

@@ -162,14 +162,14 @@ static void toy_identities(const struct outcome *out, struct identity_report *re
 }
 
 static const struct operator_entry no_entries[] = {{.entry = NULL}};
-static const struct operator toy = {.name = "toy",
-                                    .entries = no_entries,
-                                    .params = params,
-                                    .contract = "fp32",
-                                    .shape = toy_shape,
-                                    .reference = toy_reference,
-                                    .launch = toy_launch,
-                                    .identities = toy_identities};
+static const struct op toy = {.name = "toy",
+                              .entries = no_entries,
+                              .params = params,
+                              .contract = "fp32",
+                              .shape = toy_shape,
+                              .reference = toy_reference,
+                              .launch = toy_launch,
+                              .identities = toy_identities};
 
 /* --- running it
  * -------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ static const struct param toy_params[] = {
     {.key = "input", .fallback = 0, .min = 0, .max = 1, .choices = toy_inputs},
     {.key = NULL},
 };
-static const struct operator toy_operator = {
+static const struct op toy_operator = {
     .name = "toy", .params = toy_params, .contract = "none", .reference_version = 3};
 
 static inline void toy_problem_init(struct problem *p, const char *text)

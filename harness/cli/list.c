@@ -44,7 +44,7 @@ static void print_param(const struct param *p)
     printf(", default %s\n", p->choices[p->fallback]);
 }
 
-static void print_operator(const struct operator* op)
+static void print_operator(const struct op *op)
 {
     printf("%s: %s\n", op->name, op->summary);
     for (const struct operator_entry *e = op->entries; e->entry != NULL; e++)
@@ -61,7 +61,7 @@ static void json_pair(struct text *out, const char *key, const char *value)
     codec_text(out, value);
 }
 
-static void json_operator(struct text *out, const struct operator* op)
+static void json_operator(struct text *out, const struct op *op)
 {
     text_add(out, "{");
     json_pair(out, "operator", op->name);

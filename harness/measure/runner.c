@@ -112,7 +112,7 @@ void runner_phase(const struct runner *r, const char *what)
 
 static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
 {
-    const struct operator* op = r->problem.tc.op;
+    const struct op *op = r->problem.tc.op;
     struct golden_source src = {
         .dir = r->opt.golden_dir, .workers = r->opt.workers, .warn = r->opt.warn};
     runner_phase(r, "loading the kernels");

@@ -104,7 +104,7 @@ static const char *check_launched(const struct runner *r)
 static int judge_run(const struct runner *r, const struct golden *staged, struct verify_record *rec,
                      struct err *err)
 {
-    const struct operator* op = r->problem.tc.op;
+    const struct op *op = r->problem.tc.op;
     struct buffer_stats stats[PROBLEM_MAX_BUFFERS];
     struct outcome outcome = {.problem = &r->problem, .data = r->after};
     struct evidence ev = {.checks_run = CHECKS_OF_ONE_RUN, .stats = stats};
@@ -129,7 +129,7 @@ static int judge_run(const struct runner *r, const struct golden *staged, struct
 
 int runner_judge(struct runner *r, struct verify_record *rec, struct err *err)
 {
-    const struct operator* op = r->problem.tc.op;
+    const struct op *op = r->problem.tc.op;
     struct outcome outcome = {.problem = &r->problem, .data = r->after};
     struct reference_env env = {.workers = r->opt.workers};
     struct golden staged = {.count = 0};

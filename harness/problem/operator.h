@@ -1,7 +1,7 @@
 /*
  * The plug-in interface: one operator under test. `kernels/ops/<name>.c` exports exactly one
  *
- *     const struct operator operator_<name> = { .name = "<name>", ... };
+ *     const struct op operator_<name> = { .name = "<name>", ... };
  *
  * and the registry is generated from the file names (scripts/make-registry). The functions of every
  * operator file have the same static names in the same order: shape, reference, launch, identities,
@@ -71,18 +71,16 @@ struct cost {
     enum { COST_FP32, COST_BF16_MMA } unit; /* which roof the flops are held against */
 };
 
-struct operator
-{
+struct op {
     const char *name;
     const char *summary; /* one line for `deltarig list` */
     const struct operator_entry *entries;
     const struct param *params; /* ends with { NULL } */
-    const char
-        *contract; /* the declared numeric contract, for the record: formats, reduction, fma */
+    const char *contract;       /* declared numerics, for the record: formats, reduction, fma */
     unsigned reference_version; /* raise when the reference's numbers change: goldens are rebuilt */
 
     /* Declares the buffers and fills the inputs from the seed. ERR_INPUT for impossible dims. */
-    int (*shape)(struct problem * p, struct err * err);
+    int (*shape)(struct problem *p, struct err *err);
     /* Writes the expectations. `g` is initialised. */
     int (*reference)(const struct problem *p, const struct reference_env *env, struct golden *g,
                      struct err *err);
@@ -102,10 +100,10 @@ struct operator
 };
 
 /* The generated table, in byte order of the names. */
-extern const struct operator* const operator_table[];
+extern const struct op *const operator_table[];
 extern const size_t operator_count;
 /* Hash of the sources of all references and operators, as built: part of a cached golden's key. */
 extern const char reference_digest[];
-const struct operator* operator_find(const char *name); /* NULL when unknown */
+const struct op *operator_find(const char *name); /* NULL when unknown */
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "problem/operator.h"
 
-const struct operator* operator_find(const char *name)
+const struct op *operator_find(const char *name)
 {
     for (size_t i = 0; i < operator_count; i++)
         if (strcmp(operator_table[i]->name, name) == 0)

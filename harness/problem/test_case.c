@@ -66,7 +66,7 @@ static int check_bytes(const char *text, struct err *err)
     return 0;
 }
 
-static unsigned param_count(const struct operator* op)
+static unsigned param_count(const struct op *op)
 {
     unsigned n = 0;
     while (op->params[n].key != NULL)
@@ -88,7 +88,7 @@ static int unknown_operator(struct word name, struct err *err)
     return -1;
 }
 
-static int unknown_key(const struct operator* op, struct word key, struct err *err)
+static int unknown_key(const struct op *op, struct word key, struct err *err)
 {
     struct text known;
     text_init(&known);
@@ -194,7 +194,7 @@ static int write_canonical(struct test_case *tc, struct err *err)
     return rc;
 }
 
-static int parse_body(const struct operator* op, const char *cursor, struct test_case *out,
+static int parse_body(const struct op *op, const char *cursor, struct test_case *out,
                       struct err *err)
 {
     unsigned nparams = param_count(op);
@@ -222,8 +222,7 @@ int case_parse(const char *text, struct test_case *out, struct err *err)
     return unknown_operator(name, err);
 }
 
-int case_parse_for(const struct operator* op, const char *text, struct test_case *out,
-                   struct err *err)
+int case_parse_for(const struct op *op, const char *text, struct test_case *out, struct err *err)
 {
     if (check_bytes(text, err) < 0)
         return -1;

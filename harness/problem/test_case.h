@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-struct operator;
+struct op;
 
 #define CASE_MAX_PARAMS 24
 #define CASE_MAX_TEXT   512
@@ -33,7 +33,7 @@ struct param {
 enum tier { TIER_SMOKE, TIER_FULL, TIER_PERF };
 
 struct test_case {
-    const struct operator* op;
+    const struct op *op;
     uint32_t value[CASE_MAX_PARAMS]; /* in the order of op->params */
     uint64_t seed;
     enum tier tier;           /* TIER_FULL unless a case file says otherwise */
@@ -48,8 +48,7 @@ bool tier_parse(const char *name, enum tier *out);
    order. ERR_INPUT names the key, the value and what is allowed. */
 int case_parse(const char *text, struct test_case *out, struct err *err);
 /* The same for an operator that need not be in the table; the text must start with its name. */
-int case_parse_for(const struct operator* op, const char *text, struct test_case *out,
-                   struct err *err);
+int case_parse_for(const struct op *op, const char *text, struct test_case *out, struct err *err);
 
 /* The value of a declared parameter; BUG for a key that the operator does not declare. */
 uint32_t case_u32(const struct test_case *tc, const char *key);

@@ -158,7 +158,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->flops *= 2.0;
 }
 
-const struct operator operator_gdn_batch = {
+const struct op operator_gdn_batch = {
     .name = "gdn_batch",
     .summary = "gated delta rule: a batch against its sequences alone, bit for bit",
     .entries = entries,

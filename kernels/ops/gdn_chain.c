@@ -311,7 +311,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->flops *= 2.0 * steps;
 }
 
-const struct operator operator_gdn_chain = {
+const struct op operator_gdn_chain = {
     .name = "gdn_chain",
     .summary = "gated delta rule: many verify-accept-fold steps against the token recurrence",
     .entries = entries,

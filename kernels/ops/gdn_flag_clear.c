@@ -45,7 +45,7 @@ static void cost(const struct problem *p, struct cost *cost)
     *cost = (struct cost){.write_bytes = 4.0, .unit = COST_FP32};
 }
 
-const struct operator operator_gdn_flag_clear = {
+const struct op operator_gdn_flag_clear = {
     .name = "gdn_flag_clear",
     .summary = "gated delta rule, the engaged word cleared",
     .entries = entries,

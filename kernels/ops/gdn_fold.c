@@ -217,7 +217,7 @@ static void cost(const struct problem *p, struct cost *cost)
     }
 }
 
-const struct operator operator_gdn_fold = {
+const struct op operator_gdn_fold = {
     .name = "gdn_fold",
     .summary = "gated delta rule, accepted rows folded into the state, or a slab restored",
     .entries = entries,

@@ -154,7 +154,7 @@ static void cost(const struct problem *p, struct cost *cost)
         }
 }
 
-const struct operator operator_gdn_restore = {
+const struct op operator_gdn_restore = {
     .name = "gdn_restore",
     .summary = "gated delta rule: the parent, then a partial accept restored from its slabs",
     .entries = entries,

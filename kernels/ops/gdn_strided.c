@@ -146,7 +146,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->flops *= 2.0;
 }
 
-const struct operator operator_gdn_strided = {
+const struct op operator_gdn_strided = {
     .name = "gdn_strided",
     .summary = "gated delta rule: strided operands against packed ones, bit for bit",
     .entries = entries,

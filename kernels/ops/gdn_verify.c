@@ -175,7 +175,7 @@ static void cost(const struct problem *p, struct cost *cost)
         cost->flops += 3.0 * gdn_word(p, "na_tab", seq) * s.nv * (double)GDN_HEAD_STATE;
 }
 
-const struct operator operator_gdn_verify = {
+const struct op operator_gdn_verify = {
     .name = "gdn_verify",
     .summary = "gated delta rule: woa and fold against the parent, bit for bit",
     .entries = entries,

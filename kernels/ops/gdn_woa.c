@@ -94,7 +94,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->write_bytes += 4.0 * s.batch * (double)gdn_stash_floats(s.nk, s.nv, GDN_DIM, GDN_DIM);
 }
 
-const struct operator operator_gdn_woa = {
+const struct op operator_gdn_woa = {
     .name = "gdn_woa",
     .summary = "gated delta rule, write-on-accept verify of 4 tokens: output and stash",
     .entries = entries,

@@ -103,7 +103,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->write_bytes += GDN_VERIFY_ROWS * gdn_states_bytes(&s);
 }
 
-const struct operator operator_gdn_wy4 = {
+const struct op operator_gdn_wy4 = {
     .name = "gdn_wy4",
     .summary = "gated delta rule, verify of 4 tokens, states written after each",
     .entries = entries,

@@ -142,7 +142,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_chunk_pair = {
+const struct op operator_kda_chunk_pair = {
     .name = "kda_chunk_pair",
     .summary = "chunked KDA, prepare and scan, against the token recurrence",
     .entries = entries,

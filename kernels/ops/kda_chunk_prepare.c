@@ -175,7 +175,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_chunk_prepare = {
+const struct op operator_kda_chunk_prepare = {
     .name = "kda_chunk_prepare",
     .summary = "chunked KDA: cumulated gates and the WY factors u and w of each chunk",
     .entries = entries,

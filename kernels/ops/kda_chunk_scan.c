@@ -191,7 +191,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_chunk_scan = {
+const struct op operator_kda_chunk_scan = {
     .name = "kda_chunk_scan",
     .summary = "chunked KDA: outputs and state, chunk by chunk",
     .entries = entries,

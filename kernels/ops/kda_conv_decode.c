@@ -217,7 +217,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_conv_decode = {
+const struct op operator_kda_conv_decode = {
     .name = "kda_conv_decode",
     .summary = "causal convolution of one token, silu, L2 norm of q and k heads",
     .entries = entries,

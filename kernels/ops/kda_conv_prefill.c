@@ -209,7 +209,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_conv_prefill = {
+const struct op operator_kda_conv_prefill = {
     .name = "kda_conv_prefill",
     .summary = "causal convolution of many tokens of one sequence, silu",
     .entries = entries,

@@ -114,7 +114,7 @@ static void cost(const struct problem *p, struct cost *cost)
     layer_cost(p, &n, cost);
 }
 
-const struct operator operator_kda_decode_k = {
+const struct op operator_kda_decode_k = {
     .name = "kda_decode_k",
     .summary = "a whole KDA layer, decode of K rows, against K decodes of one",
     .entries = kda_entries,

@@ -60,7 +60,7 @@ static void cost(const struct problem *p, struct cost *cost)
     layer_cost(p, &n, cost);
 }
 
-const struct operator operator_kda_decode_layer = {
+const struct op operator_kda_decode_layer = {
     .name = "kda_decode_layer",
     .summary = "a whole KDA layer, decode of one row",
     .entries = kda_entries,

@@ -216,7 +216,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->flops += all.rows * once.flops;
 }
 
-const struct operator operator_kda_decode_vs_prefill = {
+const struct op operator_kda_decode_vs_prefill = {
     .name = "kda_decode_vs_prefill",
     .summary = "a whole KDA layer, T decodes against one prefill of T",
     .entries = kda_entries,

@@ -104,7 +104,7 @@ static void cost(const struct problem *p, struct cost *cost)
     dense_cost(p, case_u32(&p->tc, "M"), cost);
 }
 
-const struct operator operator_kda_dense_mm = {
+const struct op operator_kda_dense_mm = {
     .name = "kda_dense_mm",
     .summary = "projection with the dispatch on its rows: GEMV, batched GEMV or GEMM",
     .entries = entries,

@@ -69,7 +69,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_fill = {
+const struct op operator_kda_fill = {
     .name = "kda_fill",
     .summary = "one fp32 value into n elements",
     .entries = entries,

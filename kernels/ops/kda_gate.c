@@ -243,7 +243,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_gate = {
+const struct op operator_kda_gate = {
     .name = "kda_gate",
     .summary = "log decay per key channel from the raw gate",
     .entries = entries,

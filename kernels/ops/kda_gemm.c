@@ -49,7 +49,7 @@ static void cost(const struct problem *p, struct cost *cost)
     dense_cost(p, case_u32(&p->tc, "M"), cost);
 }
 
-const struct operator operator_kda_gemm = {
+const struct op operator_kda_gemm = {
     .name = "kda_gemm",
     .summary = "tile GEMM of the KDA projections, bf16",
     .entries = entries,

@@ -47,7 +47,7 @@ static void cost(const struct problem *p, struct cost *cost)
     dense_cost(p, 1, cost);
 }
 
-const struct operator operator_kda_gemv = {
+const struct op operator_kda_gemv = {
     .name = "kda_gemv",
     .summary = "GEMV of the KDA decode projections, bf16",
     .entries = entries,

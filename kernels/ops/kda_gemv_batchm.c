@@ -98,7 +98,7 @@ static void cost(const struct problem *p, struct cost *cost)
     dense_cost(p, case_u32(&p->tc, "M"), cost);
 }
 
-const struct operator operator_kda_gemv_batchm = {
+const struct op operator_kda_gemv_batchm = {
     .name = "kda_gemv_batchm",
     .summary = "GEMV of 2..16 rows in one pass over the weight, against one GEMV a row",
     .entries = entries,

@@ -185,7 +185,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_l2 = {
+const struct op operator_kda_l2 = {
     .name = "kda_l2",
     .summary = "L2 norm of each head, in place",
     .entries = entries,

@@ -176,7 +176,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_o_norm = {
+const struct op operator_kda_o_norm = {
     .name = "kda_o_norm",
     .summary = "gated RMS norm of each row of the recurrence's output",
     .entries = entries,

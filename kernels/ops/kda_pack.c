@@ -79,7 +79,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_pack = {
+const struct op operator_kda_pack = {
     .name = "kda_pack",
     .summary = "rows of q, k and v side by side",
     .entries = entries,

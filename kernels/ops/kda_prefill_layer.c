@@ -64,7 +64,7 @@ static void cost(const struct problem *p, struct cost *cost)
     layer_cost(p, &n, cost);
 }
 
-const struct operator operator_kda_prefill_layer = {
+const struct op operator_kda_prefill_layer = {
     .name = "kda_prefill_layer",
     .summary = "a whole KDA layer, prefill of T tokens",
     .entries = kda_entries,

@@ -158,7 +158,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_prefill_split = {
+const struct op operator_kda_prefill_split = {
     .name = "kda_prefill_split",
     .summary = "chunked KDA in one call, in two, and in the same two again",
     .entries = entries,

@@ -185,7 +185,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_recurrent = {
+const struct op operator_kda_recurrent = {
     .name = "kda_recurrent",
     .summary = "KDA token recurrence, a launch per token",
     .entries = entries,

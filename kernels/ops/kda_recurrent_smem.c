@@ -159,7 +159,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_recurrent_smem = {
+const struct op operator_kda_recurrent_smem = {
     .name = "kda_recurrent_smem",
     .summary = "KDA token recurrence with the state column in shared memory",
     .entries = entries,

@@ -88,7 +88,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_sigmoid = {
+const struct op operator_kda_sigmoid = {
     .name = "kda_sigmoid",
     .summary = "sigmoid of bf16 values into fp32",
     .entries = entries,

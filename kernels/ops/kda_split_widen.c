@@ -81,7 +81,7 @@ static void cost(const struct problem *p, struct cost *cost)
     cost->unit = COST_FP32;
 }
 
-const struct operator operator_kda_split_widen = {
+const struct op operator_kda_split_widen = {
     .name = "kda_split_widen",
     .summary = "rows q | k | v of bf16 into three fp32 buffers",
     .entries = entries,
