@@ -1,5 +1,5 @@
-// The gated delta rule's four kernels in one file. A thread owns a column of the state and walks its
-// rows; the token recurrence is run as it stands (no WY form), with two partial sums a dot product.
+// The gated delta rule's four kernels in one file. A thread owns a column of the state and walks
+// its rows; the token recurrence is run as it stands (no WY form), with two sums a dot product.
 #include "toolbox.cuh"
 
 namespace
