@@ -88,10 +88,8 @@ void cpu_pool_open(struct cpu_device *dev);
 void cpu_set_block_limit(struct device *dev, double seconds);
 
 /* cpu_fault.c */
-struct cpu_handlers;
 int cpu_watch_signal(void); /* the watchdog's */
-void cpu_handlers_open(struct cpu_handlers **out);
-void cpu_handlers_close(struct cpu_handlers *h);
+void cpu_handlers_install(void);
 void cpu_signal_stack_enter(struct cpu_worker *w, void *saved);
 void cpu_signal_stack_leave(const void *saved);
 void cpu_fault_describe(const struct cpu_device *dev, const struct cpu_worker *w, struct err *err);

@@ -2,10 +2,12 @@
  * Faults: what a kernel did wrong, found by the runtime or by the processor.
  *
  * A signal that strikes while this thread runs a fiber is the kernel's fault. The handler notes
- * what the kernel said, points the interrupted context at the worker's own (cpu_switch_resume) and
- * returns: no lock is held by fiber code and all state of the block is dropped, so nothing needs
- * unwinding. Any other signal gets its default action. The dispositions are the process's, hence
- * installed only while a launch runs and under a lock.
+ * what the processor said, points the interrupted context at the worker's own (cpu_switch_resume)
+ * and returns: no lock is held by fiber code and all state of the block is dropped, so nothing
+ * needs unwinding. Any other signal gets its default action. Each launch installs the handlers
+ * anew, for somebody else may have since (a test framework does, per test); they stay afterwards,
+ * where they do what the default does, so launches of two devices at the same time cannot take them
+ * from each other.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -107,13 +109,6 @@ void cpu_stuck(struct cpu_worker *w)
 static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 #define NSIGNALS (sizeof fault_signals / sizeof *fault_signals)
 
-struct cpu_handlers {
-    struct sigaction old[NSIGNALS];
-};
-
-/* The one thing here that is the process's and not a device's. */
-static pthread_mutex_t dispositions = PTHREAD_MUTEX_INITIALIZER;
-
 int cpu_watch_signal(void)
 {
     return SIGRTMIN + 7; /* any real-time signal that nobody else here uses */
@@ -202,7 +197,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     resume_worker(w, uc);
 }
 
-static void install(int sig, struct sigaction *old)
+void cpu_handlers_install(void)
 {
     struct sigaction act;
 
@@ -210,27 +205,9 @@ static void install(int sig, struct sigaction *old)
     act.sa_sigaction = on_signal;
     act.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&act.sa_mask);
-    sigaction(sig, &act, old);
-}
-
-void cpu_handlers_open(struct cpu_handlers **out)
-{
-    struct cpu_handlers *h = xcalloc(1, sizeof *h);
-
-    pthread_mutex_lock(&dispositions);
     for (size_t i = 0; i < NSIGNALS; i++)
-        install(fault_signals[i], &h->old[i]);
-    /* stays: one sent late must not kill the process */
-    install(cpu_watch_signal(), NULL);
-    *out = h;
-}
-
-void cpu_handlers_close(struct cpu_handlers *h)
-{
-    for (size_t i = 0; i < NSIGNALS; i++)
-        sigaction(fault_signals[i], &h->old[i], NULL);
-    pthread_mutex_unlock(&dispositions);
-    free(h);
+        sigaction(fault_signals[i], &act, NULL);
+    sigaction(cpu_watch_signal(), &act, NULL);
 }
 
 void cpu_signal_stack_enter(struct cpu_worker *w, void *saved)

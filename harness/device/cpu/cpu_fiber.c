@@ -38,9 +38,9 @@ static unsigned char *map_stack(void)
     return NULL;
 }
 
-/* A context that enters cpu_fiber_entry when it is resumed. Stacks start 64 to 3,968 bytes below their
-   end, each at another cache set (all the same depth into a page would share the few ways of one
-   set), and lie an odd number of pages apart, for the sets of the address translation cache. */
+/* A context that enters cpu_fiber_entry when it is resumed. Stacks start 64 to 3,968 bytes below
+   their end, each at another cache set (all the same depth into a page would share the few ways of
+   one set), and lie an odd number of pages apart, for the sets of the address translation cache. */
 static void *prepare_stack(const struct cpu_worker *w, unsigned index)
 {
     unsigned char *end = w->stack[index] + CPU_GUARD_BYTES + CPU_STACK_BYTES;

@@ -252,11 +252,10 @@ int cpu_run(struct cpu_device *dev, struct cpu_job *job, struct err *err)
 {
     struct cpu_pool *pool = &dev->pool;
     unsigned n = worker_count(job);
-    struct cpu_handlers *handlers;
 
     if (provide(dev, n, err) < 0)
         return -1;
-    cpu_handlers_open(&handlers);
+    cpu_handlers_install();
     pthread_mutex_lock(&pool->lock);
     pool->job = job;
     pool->wanted = n;
@@ -271,7 +270,6 @@ int cpu_run(struct cpu_device *dev, struct cpu_job *job, struct err *err)
     while (pool->busy)
         pthread_cond_wait(&pool->done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
-    cpu_handlers_close(handlers);
     return collect(dev, n, err);
 }
 

@@ -1,6 +1,5 @@
 /*
- * A worker: one OS thread that runs blocks, one after another, each as up to 1,024 fibers. Private
- * to the CPU device.
+ * A worker: one OS thread that runs blocks, one after another, each as up to 1,024 fibers.
  *
  *     cpu_fiber.c   stacks, the run queue, starting, finishing and abandoning fibers, one block
  *     cpu_sync.c    barriers and warp operations, called from kernel code
@@ -181,8 +180,7 @@ static inline void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f)
 }
 
 /* cpu_sync.c */
-void cpu_settle(struct cpu_worker *w,
-                struct cpu_fiber *f);       /* f waits or is gone: what does that complete? */
+void cpu_settle(struct cpu_worker *w, struct cpu_fiber *f); /* f is gone: what completes now? */
 bool cpu_settle_idle(struct cpu_worker *w); /* nobody can run: does anything complete? */
 
 /* cpu_copy.c */
@@ -191,8 +189,7 @@ void cpu_shared_fill(struct cpu_worker *w);
 bool cpu_shared_intact(struct cpu_worker *w); /* else a fault is set */
 void cpu_copy_drain(struct cpu_fiber *f);     /* the thread ends: all its copies land */
 
-/* cpu_fault.c */
-/* Sets the fault of the running fiber and gives the block up. */
+/* cpu_fault.c: sets the fault of the running fiber and gives the block up */
 _Noreturn void cpu_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same for the block as a whole; returns. */
 void cpu_fail_block(struct cpu_worker *w, const char *fmt, ...)

@@ -38,7 +38,7 @@ struct cpu_kernel_desc {
     const char *kinds;     /* one letter per parameter, see struct kernel; '?' by-value struct */
     const uint16_t *sizes; /* bytes per parameter */
     uint32_t nparams;
-    uint32_t max_threads; /* from __launch_bounds__, else 1024 */
+    uint32_t max_threads;                /* from __launch_bounds__, else 1024 */
     void (*invoke)(void *const *params); /* params[i] points at argument i */
 };
 

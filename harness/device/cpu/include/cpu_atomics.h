@@ -17,8 +17,8 @@ namespace cpu
 /* Applies `f` to *p atomically; returns the old value. T is 2, 4 or 8 bytes. */
 template <class T, class F> inline T atomic_update(T *p, F f)
 {
-    using word = std::conditional_t<
-        sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+    using word = std::conditional_t<sizeof(T) == 8, uint64_t,
+                                    std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
     word *w = reinterpret_cast<word *>(p);
     word old = __atomic_load_n(w, __ATOMIC_RELAXED), next;
     T value;
@@ -27,8 +27,8 @@ template <class T, class F> inline T atomic_update(T *p, F f)
         memcpy(&value, &old, sizeof value);
         T changed = f(value);
         memcpy(&next, &changed, sizeof next);
-    } while (!__atomic_compare_exchange_n(w, &old, next, false, __ATOMIC_ACQ_REL,
-                                          __ATOMIC_RELAXED));
+    } while (
+        !__atomic_compare_exchange_n(w, &old, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     return value;
 }
 } // namespace cpu
@@ -79,25 +79,64 @@ template <class T> static inline T atomicCAS(T *p, T compare, T value)
 #define atomicCAS_block  atomicCAS
 #define atomicExch_block atomicExch
 
-template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldca(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
-template <class T> static inline T __ldcs(const T *p) { return *p; }
-template <class T> static inline T __ldlu(const T *p) { return *p; }
+template <class T> static inline T __ldg(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldca(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcg(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcs(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldlu(const T *p)
+{
+    return *p;
+}
 template <class T> static inline T __ldcv(const T *p)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the value in memory now, not one kept from before */
     return *p;
 }
-template <class T, class U> static inline void __stwb(T *p, U v) { *p = v; }
-template <class T, class U> static inline void __stcg(T *p, U v) { *p = v; }
-template <class T, class U> static inline void __stcs(T *p, U v) { *p = v; }
-template <class T, class U> static inline void __stwt(T *p, U v) { *p = v; }
+template <class T, class U> static inline void __stwb(T *p, U v)
+{
+    *p = v;
+}
+template <class T, class U> static inline void __stcg(T *p, U v)
+{
+    *p = v;
+}
+template <class T, class U> static inline void __stcs(T *p, U v)
+{
+    *p = v;
+}
+template <class T, class U> static inline void __stwt(T *p, U v)
+{
+    *p = v;
+}
 
-static inline uint32_t __isShared(const void *p) { return cpu_shared_address(p) != 0; }
-static inline size_t __cvta_generic_to_shared(const void *p) { return cpu_shared_address(p); }
-static inline void *__cvta_shared_to_generic(size_t a) { return cpu_shared_pointer((uint32_t)a); }
-static inline size_t __cvta_generic_to_global(const void *p) { return (size_t)p; }
+static inline uint32_t __isShared(const void *p)
+{
+    return cpu_shared_address(p) != 0;
+}
+static inline size_t __cvta_generic_to_shared(const void *p)
+{
+    return cpu_shared_address(p);
+}
+static inline void *__cvta_shared_to_generic(size_t a)
+{
+    return cpu_shared_pointer((uint32_t)a);
+}
+static inline size_t __cvta_generic_to_global(const void *p)
+{
+    return (size_t)p;
+}
 static inline long long clock64() /* nanoseconds: a rising count, as on the GPU, of another unit */
 {
     struct timespec t;

@@ -23,8 +23,9 @@ template <class T> constexpr char kind_of()
         return sizeof(T) == 4 ? 'f' : 'd';
     if (std::is_integral<T>::value || std::is_enum<T>::value) {
         bool is_signed = std::is_signed<T>::value;
-        return sizeof(T) == 8 ? (is_signed ? 'I' : 'U')
-               : sizeof(T) == 4 ? (is_signed ? 'i' : 'u') : '?';
+        return sizeof(T) == 8   ? (is_signed ? 'I' : 'U')
+               : sizeof(T) == 4 ? (is_signed ? 'i' : 'u')
+                                : '?';
     }
     return '?';
 }

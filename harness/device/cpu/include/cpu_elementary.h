@@ -46,8 +46,7 @@ static const double exp2_table[128] = {
     0x1.d5818dcfba487p+0, 0x1.d80e316c98398p+0, 0x1.da9e603db3285p+0, 0x1.dd321f301b460p+0,
     0x1.dfc97337b9b5fp+0, 0x1.e264614f5a129p+0, 0x1.e502ee78b3ff6p+0, 0x1.e7a51fbc74c83p+0,
     0x1.ea4afa2a490dap+0, 0x1.ecf482d8e67f1p+0, 0x1.efa1bee615a27p+0, 0x1.f252b376bba97p+0,
-    0x1.f50765b6e4540p+0, 0x1.f7bfdad9cbe14p+0, 0x1.fa7c1819e90d8p+0, 0x1.fd3c22b8f71f1p+0
-};
+    0x1.f50765b6e4540p+0, 0x1.f7bfdad9cbe14p+0, 0x1.fa7c1819e90d8p+0, 0x1.fd3c22b8f71f1p+0};
 
 inline uint64_t bits64(double x)
 {
@@ -82,7 +81,7 @@ __attribute__((always_inline)) inline double exp_reduced(double r, double kd)
 /* For |x| < 700. */
 __attribute__((always_inline)) inline double exp_double(double x)
 {
-    double kd = x * 0x1.71547652b82fep+7 + to_integer; /* 128 / ln 2 */
+    double kd = x * 0x1.71547652b82fep+7 + to_integer;                    /* 128 / ln 2 */
     return exp_reduced(x - (kd - to_integer) * 0x1.62e42fefa39efp-8, kd); /* ln 2 / 128 */
 }
 

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* One line a function keeps the macros readable. */
+/* clang-format off */
 #define CPU_MIN_MAX(T)                                                                             \
     static inline T min(T a, T b) { return b < a ? b : a; }                                        \
     static inline T max(T a, T b) { return a < b ? b : a; }
@@ -28,24 +30,73 @@ CPU_MIN_MAX(int, unsigned)
 CPU_MIN_MAX(long, unsigned long)
 CPU_MIN_MAX(long long, unsigned long long)
 #undef CPU_MIN_MAX
+/* clang-format on */
 /* A NaN operand gives the other one (IEEE 754 minNum), as fminf does. */
-static inline float min(float a, float b) { return fminf(a, b); }
-static inline float max(float a, float b) { return fmaxf(a, b); }
-static inline double min(double a, double b) { return fmin(a, b); }
-static inline double max(double a, double b) { return fmax(a, b); }
-static inline double min(float a, double b) { return fmin((double)a, b); }
-static inline double min(double a, float b) { return fmin(a, (double)b); }
-static inline double max(float a, double b) { return fmax((double)a, b); }
-static inline double max(double a, float b) { return fmax(a, (double)b); }
-static inline unsigned umin(unsigned a, unsigned b) { return min(a, b); }
-static inline unsigned umax(unsigned a, unsigned b) { return max(a, b); }
+static inline float min(float a, float b)
+{
+    return fminf(a, b);
+}
+static inline float max(float a, float b)
+{
+    return fmaxf(a, b);
+}
+static inline double min(double a, double b)
+{
+    return fmin(a, b);
+}
+static inline double max(double a, double b)
+{
+    return fmax(a, b);
+}
+static inline double min(float a, double b)
+{
+    return fmin((double)a, b);
+}
+static inline double min(double a, float b)
+{
+    return fmin(a, (double)b);
+}
+static inline double max(float a, double b)
+{
+    return fmax((double)a, b);
+}
+static inline double max(double a, float b)
+{
+    return fmax(a, (double)b);
+}
+static inline unsigned umin(unsigned a, unsigned b)
+{
+    return min(a, b);
+}
+static inline unsigned umax(unsigned a, unsigned b)
+{
+    return max(a, b);
+}
 
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
-static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+static inline int __popcll(unsigned long long x)
+{
+    return __builtin_popcountll(x);
+}
+static inline int __clz(int x)
+{
+    return x ? __builtin_clz((unsigned)x) : 32;
+}
+static inline int __clzll(long long x)
+{
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+static inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+static inline int __ffsll(long long x)
+{
+    return __builtin_ffsll(x);
+}
 static inline unsigned __brev(unsigned x)
 {
     unsigned r = 0;
@@ -71,12 +122,18 @@ static inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n)
 {
     return (unsigned)(((uint64_t)hi << 32 | lo) >> (n & 31u));
 }
-static inline int __mulhi(int a, int b) { return (int)((int64_t)a * b >> 32); }
+static inline int __mulhi(int a, int b)
+{
+    return (int)((int64_t)a * b >> 32);
+}
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {
     return (unsigned)((uint64_t)a * b >> 32);
 }
-static inline int __mul24(int a, int b) { return (a << 8 >> 8) * (b << 8 >> 8); }
+static inline int __mul24(int a, int b)
+{
+    return (a << 8 >> 8) * (b << 8 >> 8);
+}
 static inline unsigned __umul24(unsigned a, unsigned b)
 {
     return (a & 0xffffffu) * (b & 0xffffffu);
@@ -112,17 +169,50 @@ template <class I> inline I to_integer_saturated(double x, double low, double hi
         return 0;
     return x <= low ? (I)low : x >= high ? (I)high : (I)x;
 }
-inline int to_int(double x) { return to_integer_saturated<int>(x, -0x1p31, 0x1.fffffffcp30); }
-inline unsigned to_uint(double x) { return to_integer_saturated<unsigned>(x, 0, 0x1.fffffffep31); }
+inline int to_int(double x)
+{
+    return to_integer_saturated<int>(x, -0x1p31, 0x1.fffffffcp30);
+}
+inline unsigned to_uint(double x)
+{
+    return to_integer_saturated<unsigned>(x, 0, 0x1.fffffffep31);
+}
 } // namespace cpu
-static inline int __float2int_rn(float x) { return cpu::to_int(rint((double)x)); }
-static inline int __float2int_rz(float x) { return cpu::to_int(trunc((double)x)); }
-static inline int __float2int_rd(float x) { return cpu::to_int(floor((double)x)); }
-static inline int __float2int_ru(float x) { return cpu::to_int(ceil((double)x)); }
-static inline unsigned __float2uint_rn(float x) { return cpu::to_uint(rint((double)x)); }
-static inline unsigned __float2uint_rz(float x) { return cpu::to_uint(trunc((double)x)); }
-static inline float __int2float_rn(int x) { return (float)x; }
-static inline float __uint2float_rn(unsigned x) { return (float)x; }
-static inline float __double2float_rn(double x) { return (float)x; }
+static inline int __float2int_rn(float x)
+{
+    return cpu::to_int(rint((double)x));
+}
+static inline int __float2int_rz(float x)
+{
+    return cpu::to_int(trunc((double)x));
+}
+static inline int __float2int_rd(float x)
+{
+    return cpu::to_int(floor((double)x));
+}
+static inline int __float2int_ru(float x)
+{
+    return cpu::to_int(ceil((double)x));
+}
+static inline unsigned __float2uint_rn(float x)
+{
+    return cpu::to_uint(rint((double)x));
+}
+static inline unsigned __float2uint_rz(float x)
+{
+    return cpu::to_uint(trunc((double)x));
+}
+static inline float __int2float_rn(int x)
+{
+    return (float)x;
+}
+static inline float __uint2float_rn(unsigned x)
+{
+    return (float)x;
+}
+static inline float __double2float_rn(double x)
+{
+    return (float)x;
+}
 
 #endif

@@ -19,7 +19,7 @@
 
 /* Definitions under the C library's names: the module keeps them local, so they win over libm at
    link. */
-#define CPU_LIBM extern "C" inline __attribute__((always_inline, used))
+#define CPU_LIBM   extern "C" inline __attribute__((always_inline, used))
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 namespace cpu
@@ -98,8 +98,14 @@ inline float sine_single(float x, int quadrant)
 }
 } // namespace cpu
 
-CPU_LIBM float expf(float x) noexcept { return cpu::exp_single(x); }
-CPU_LIBM float exp2f(float x) noexcept { return cpu::exp2_single(x); }
+CPU_LIBM float expf(float x) noexcept
+{
+    return cpu::exp_single(x);
+}
+CPU_LIBM float exp2f(float x) noexcept
+{
+    return cpu::exp2_single(x);
+}
 CPU_LIBM float exp10f(float x) noexcept
 {
     if (!(std::fabs(x) < 46.0f))
@@ -112,19 +118,40 @@ CPU_LIBM float expm1f(float x) noexcept
         return x < 0.0f ? -1.0f : cpu::exp_edge(x, 0.0f);
     return std::fabs(x) < 0x1p-26f ? x : (float)cpu::expm1_double((double)x);
 }
-CPU_LIBM float logf(float x) noexcept { return cpu::log_scaled(x, 1.0); }
-CPU_LIBM float log2f(float x) noexcept { return cpu::log_scaled(x, 0x1.71547652b82fep+0); }
-CPU_LIBM float log10f(float x) noexcept { return cpu::log_scaled(x, 0x1.bcb7b1526e50ep-2); }
+CPU_LIBM float logf(float x) noexcept
+{
+    return cpu::log_scaled(x, 1.0);
+}
+CPU_LIBM float log2f(float x) noexcept
+{
+    return cpu::log_scaled(x, 0x1.71547652b82fep+0);
+}
+CPU_LIBM float log10f(float x) noexcept
+{
+    return cpu::log_scaled(x, 0x1.bcb7b1526e50ep-2);
+}
 CPU_LIBM float log1pf(float x) noexcept
 {
     if (!(x > -1.0f && x < cpu::infinity))
         return x == -1.0f ? -cpu::infinity : x < -1.0f ? __builtin_nanf("") : x + x;
     return std::fabs(x) < 0x1p-26f ? x : (float)cpu::log1p_double((double)x);
 }
-CPU_LIBM float tanhf(float x) noexcept { return cpu::tanh_single(x); }
-CPU_LIBM float powf(float x, float y) noexcept { return cpu::pow_single(x, y); }
-CPU_LIBM float sinf(float x) noexcept { return cpu::sine_single(x, 0); }
-CPU_LIBM float cosf(float x) noexcept { return cpu::sine_single(x, 1); }
+CPU_LIBM float tanhf(float x) noexcept
+{
+    return cpu::tanh_single(x);
+}
+CPU_LIBM float powf(float x, float y) noexcept
+{
+    return cpu::pow_single(x, y);
+}
+CPU_LIBM float sinf(float x) noexcept
+{
+    return cpu::sine_single(x, 0);
+}
+CPU_LIBM float cosf(float x) noexcept
+{
+    return cpu::sine_single(x, 1);
+}
 CPU_LIBM void sincosf(float x, float *s, float *c) noexcept
 {
     *s = cpu::sine_single(x, 0);
@@ -134,8 +161,7 @@ CPU_LIBM float tanf(float x) noexcept
 {
     if (!(std::fabs(x) < cpu::infinity))
         return x - x;
-    return x == 0.0f ? x
-                     : (float)(cpu::sine_double((double)x, 0) / cpu::sine_double((double)x, 1));
+    return x == 0.0f ? x : (float)(cpu::sine_double((double)x, 0) / cpu::sine_double((double)x, 1));
 }
 CPU_LIBM float sinhf(float x) noexcept
 {
@@ -166,38 +192,107 @@ CPU_LIBM float erfcf(float x) noexcept
     return (float)(1.0 - cpu::erf_double((double)x));
 }
 
-CPU_INLINE float rsqrtf(float x) { return (float)(1.0 / __builtin_sqrt((double)x)); }
-CPU_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
-CPU_INLINE float rsqrt(float x) { return rsqrtf(x); }
-CPU_INLINE float normcdff(float x) { return 0.5f * erfcf(x * -0x1.6a09e6p-1f); }
+/* The larger and the smaller; of a number and a NaN the number; of two zeros +0 is the larger (PTX
+   ISA, max). libm leaves the sign of zero open. */
+CPU_LIBM float fmaxf(float a, float b) noexcept
+{
+    if (a == b)
+        return std::signbit(a) ? b : a;
+    return a > b || b != b ? a : b;
+}
+CPU_LIBM float fminf(float a, float b) noexcept
+{
+    if (a == b)
+        return std::signbit(a) ? a : b;
+    return a < b || b != b ? a : b;
+}
+
+CPU_INLINE float rsqrtf(float x)
+{
+    return (float)(1.0 / __builtin_sqrt((double)x));
+}
+CPU_INLINE double rsqrt(double x)
+{
+    return 1.0 / __builtin_sqrt(x);
+}
+CPU_INLINE float rsqrt(float x)
+{
+    return rsqrtf(x);
+}
+CPU_INLINE float normcdff(float x)
+{
+    return 0.5f * erfcf(x * -0x1.6a09e6p-1f);
+}
 
 /* glibc declares these names, so the fast forms are macros. */
-#define __expf(...) expf(__VA_ARGS__)
-#define __exp10f(...) exp10f(__VA_ARGS__)
-#define __logf(...) logf(__VA_ARGS__)
-#define __log2f(...) log2f(__VA_ARGS__)
-#define __log10f(...) log10f(__VA_ARGS__)
-#define __sinf(...) sinf(__VA_ARGS__)
-#define __cosf(...) cosf(__VA_ARGS__)
-#define __tanf(...) tanf(__VA_ARGS__)
-#define __powf(...) powf(__VA_ARGS__)
+#define __expf(...)    expf(__VA_ARGS__)
+#define __exp10f(...)  exp10f(__VA_ARGS__)
+#define __logf(...)    logf(__VA_ARGS__)
+#define __log2f(...)   log2f(__VA_ARGS__)
+#define __log10f(...)  log10f(__VA_ARGS__)
+#define __sinf(...)    sinf(__VA_ARGS__)
+#define __cosf(...)    cosf(__VA_ARGS__)
+#define __tanf(...)    tanf(__VA_ARGS__)
+#define __powf(...)    powf(__VA_ARGS__)
 #define __sincosf(...) sincosf(__VA_ARGS__)
-#define __tanhf(...) tanhf(__VA_ARGS__)
-CPU_INLINE float __fdividef(float a, float b) { return a / b; }
-CPU_INLINE float fdividef(float a, float b) { return a / b; }
-CPU_INLINE float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+#define __tanhf(...)   tanhf(__VA_ARGS__)
+CPU_INLINE float __fdividef(float a, float b)
+{
+    return a / b;
+}
+CPU_INLINE float fdividef(float a, float b)
+{
+    return a / b;
+}
+CPU_INLINE float __saturatef(float x)
+{
+    return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;
+}
 
-CPU_INLINE float __fadd_rn(float a, float b) { return a + b; }
-CPU_INLINE float __fsub_rn(float a, float b) { return a - b; }
-CPU_INLINE float __fmul_rn(float a, float b) { return a * b; }
-CPU_INLINE float __fdiv_rn(float a, float b) { return a / b; }
-CPU_INLINE float __frcp_rn(float x) { return 1.0f / x; }
-CPU_INLINE float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
-CPU_INLINE float __frsqrt_rn(float x) { return rsqrtf(x); }
-CPU_INLINE float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-CPU_INLINE double __dadd_rn(double a, double b) { return a + b; }
-CPU_INLINE double __dmul_rn(double a, double b) { return a * b; }
-CPU_INLINE double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+CPU_INLINE float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+CPU_INLINE float __fsub_rn(float a, float b)
+{
+    return a - b;
+}
+CPU_INLINE float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+CPU_INLINE float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+CPU_INLINE float __frcp_rn(float x)
+{
+    return 1.0f / x;
+}
+CPU_INLINE float __fsqrt_rn(float x)
+{
+    return __builtin_sqrtf(x);
+}
+CPU_INLINE float __frsqrt_rn(float x)
+{
+    return rsqrtf(x);
+}
+CPU_INLINE float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+CPU_INLINE double __dadd_rn(double a, double b)
+{
+    return a + b;
+}
+CPU_INLINE double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+CPU_INLINE double __fma_rn(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
 
 #include "cpu_integer.h"
 

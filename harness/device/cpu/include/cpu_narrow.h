@@ -113,29 +113,23 @@ template <class P, class F> inline P each(P a, P b, F f)
 }
 } // namespace cpu
 
+/* One line a function keeps the macros readable. */
+/* clang-format off */
 #define CPU_NARROW_OPERATOR(op)                                                                    \
     template <class T, cpu::if_narrow<T> = 0> inline T operator op(T a, T b)                       \
-    {                                                                                              \
-        return T((float)a op(float) b);                                                            \
-    }                                                                                              \
+    { return T((float)a op(float) b); }                                                            \
     template <class P, class T = cpu::element<P>> inline P operator op(P a, P b)                   \
-    {                                                                                              \
-        return P(a.x op b.x, a.y op b.y);                                                          \
-    }
+    { return P(a.x op b.x, a.y op b.y); }                                                          \
+    template <class T, cpu::if_narrow<T> = 0> inline T &operator op##=(T &a, T b)                  \
+    { return a = a op b; }
 CPU_NARROW_OPERATOR(+)
 CPU_NARROW_OPERATOR(-)
 CPU_NARROW_OPERATOR(*)
 CPU_NARROW_OPERATOR(/)
 #undef CPU_NARROW_OPERATOR
 #define CPU_NARROW_ASSIGN(op)                                                                      \
-    template <class T, cpu::if_narrow<T> = 0> inline T &operator op##=(T &a, T b)                  \
-    {                                                                                              \
-        return a = a op b;                                                                         \
-    }                                                                                              \
     template <class P, class T = cpu::element<P>> inline P &operator op##=(P &a, P b)              \
-    {                                                                                              \
-        return a = a op b;                                                                         \
-    }
+    { return a = a op b; }
 CPU_NARROW_ASSIGN(+)
 CPU_NARROW_ASSIGN(-)
 CPU_NARROW_ASSIGN(*)
@@ -143,9 +137,7 @@ CPU_NARROW_ASSIGN(/)
 #undef CPU_NARROW_ASSIGN
 #define CPU_NARROW_COMPARE(op, name)                                                               \
     template <class T, cpu::if_narrow<T> = 0> inline bool operator op(T a, T b)                    \
-    {                                                                                              \
-        return (float)a op(float) b;                                                               \
-    }                                                                                              \
+    { return (float)a op(float) b; }                                                               \
     template <class T, cpu::if_narrow<T> = 0> inline bool name(T a, T b) { return a op b; }
 CPU_NARROW_COMPARE(==, __heq)
 CPU_NARROW_COMPARE(!=, __hne)
@@ -160,21 +152,20 @@ template <class T, cpu::if_narrow<T> = 0> inline T operator-(T a)
     a.__x ^= 0x8000u;
     return a;
 }
-template <class P, class T = cpu::element<P>> inline P operator-(P a) { return P(-a.x, -a.y); }
+template <class P, class T = cpu::element<P>> inline P operator-(P a)
+{
+    return P(-a.x, -a.y);
+}
 
 /* One- and two-operand intrinsics, scalar and pairwise. */
 #define CPU_NARROW_1(name, name2, expr)                                                            \
     template <class T, cpu::if_narrow<T> = 0> inline T name(T a) { return T(expr); }               \
     template <class P, class T = cpu::element<P>> inline P name2(P a)                              \
-    {                                                                                              \
-        return P(name(a.x), name(a.y));                                                            \
-    }
+    { return P(name(a.x), name(a.y)); }
 #define CPU_NARROW_2(name, name2, expr)                                                            \
     template <class T, cpu::if_narrow<T> = 0> inline T name(T a, T b) { return T(expr); }          \
     template <class P, class T = cpu::element<P>> inline P name2(P a, P b)                         \
-    {                                                                                              \
-        return P(name(a.x, b.x), name(a.y, b.y));                                                  \
-    }
+    { return P(name(a.x, b.x), name(a.y, b.y)); }
 CPU_NARROW_1(__hneg, __hneg2, -a)
 CPU_NARROW_1(__habs, __habs2, std::fabs((float)a))
 CPU_NARROW_1(hexp, h2exp, expf((float)a))
@@ -196,6 +187,7 @@ CPU_NARROW_2(__hmax, __hmax2, fmaxf((float)a, (float)b))
 CPU_NARROW_2(__hmin, __hmin2, fminf((float)a, (float)b))
 #undef CPU_NARROW_1
 #undef CPU_NARROW_2
+/* clang-format on */
 
 template <class T, cpu::if_narrow<T> = 0> inline T __hmax_nan(T a, T b)
 {
@@ -205,7 +197,10 @@ template <class T, cpu::if_narrow<T> = 0> inline T __hmin_nan(T a, T b)
 {
     return a != a || b != b ? T(__builtin_nanf("")) : __hmin(a, b);
 }
-template <class T, cpu::if_narrow<T> = 0> inline bool __hisnan(T a) { return a != a; }
+template <class T, cpu::if_narrow<T> = 0> inline bool __hisnan(T a)
+{
+    return a != a;
+}
 template <class T, cpu::if_narrow<T> = 0> inline int __hisinf(T a)
 {
     return std::fabs((float)a) == cpu::infinity ? ((float)a < 0.0f ? -1 : 1) : 0;
@@ -219,8 +214,14 @@ template <class P, class T = cpu::element<P>> inline P __hfma2(P a, P b, P c)
     return P(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));
 }
 
-template <class P, class T = cpu::element<P>> inline float __low2float(P a) { return (float)a.x; }
-template <class P, class T = cpu::element<P>> inline float __high2float(P a) { return (float)a.y; }
+template <class P, class T = cpu::element<P>> inline float __low2float(P a)
+{
+    return (float)a.x;
+}
+template <class P, class T = cpu::element<P>> inline float __high2float(P a)
+{
+    return (float)a.y;
+}
 template <class P, class T = cpu::element<P>> inline P __lowhigh2highlow(P a)
 {
     return P(a.y, a.x);

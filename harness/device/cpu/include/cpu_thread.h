@@ -66,7 +66,8 @@ __attribute__((always_inline)) inline void *dynamic_shared()
     return pointer<offsetof(struct cpu_block, shared)>(block());
 }
 
-/* The launch limits, told to the compiler: products of indices then do not wrap for all it knows. */
+/* The launch limits, told to the compiler: products of indices then do not wrap for all it
+   knows. */
 __attribute__((always_inline)) inline uint3 within(uint3 v, uint32_t x, uint32_t y, uint32_t z)
 {
     if (v.x > x || v.y > y || v.z > z)
@@ -101,8 +102,9 @@ __attribute__((always_inline)) inline dim3 grid_dim()
     return within(block_words<offsetof(struct cpu_block, grid)>(), 0x7fffffff, 65535, 65535);
 }
 
-/* The address of a static shared variable, worked out once a function: a thread-local's address counts
-   as a constant for the compiler, which would rather call for it again in every loop than keep it. */
+/* The address of a static shared variable, worked out once a function: a thread-local's address
+   counts as a constant for the compiler, which would rather call for it again in every loop than
+   keep it. */
 template <class T> __attribute__((always_inline)) inline T *located(T *p)
 {
     asm("" : "+r"(p));

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+/* One line a function keeps the macros readable. */
+/* clang-format off */
 #define CPU_VECTOR(name, T, align2, align4)                                                        \
     struct name##1 { T x; };                                                                       \
     struct alignas(align2) name##2 { T x, y; };                                                    \
@@ -19,6 +21,7 @@
     static inline name##2 make_##name##2(T x, T y) { return {x, y}; }                              \
     static inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                      \
     static inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+/* clang-format on */
 
 CPU_VECTOR(char, signed char, 2, 4)
 CPU_VECTOR(uchar, unsigned char, 2, 4)

@@ -11,43 +11,43 @@
 
 #include "cpu_abi.h"
 
-#define __syncthreads()          cpu_barrier(CPU_HERE)
-#define __syncthreads_count(p)   cpu_barrier_vote(CPU_VOTE_COUNT, !!(p), CPU_HERE)
-#define __syncthreads_and(p)     cpu_barrier_vote(CPU_VOTE_AND, !!(p), CPU_HERE)
-#define __syncthreads_or(p)      cpu_barrier_vote(CPU_VOTE_OR, !!(p), CPU_HERE)
+#define __syncthreads()        cpu_barrier(CPU_HERE)
+#define __syncthreads_count(p) cpu_barrier_vote(CPU_VOTE_COUNT, !!(p), CPU_HERE)
+#define __syncthreads_and(p)   cpu_barrier_vote(CPU_VOTE_AND, !!(p), CPU_HERE)
+#define __syncthreads_or(p)    cpu_barrier_vote(CPU_VOTE_OR, !!(p), CPU_HERE)
 
-#define __syncwarp(...)          cpu::warp_sync(CPU_HERE, ##__VA_ARGS__)
-#define __activemask()           ((unsigned)cpu_warp(CPU_WARP_ACTIVE, 0, 0, 0, 32, CPU_HERE))
-#define __shfl_sync(m, ...)      cpu::shuffle<CPU_WARP_SHUFFLE>(CPU_HERE, m, __VA_ARGS__)
-#define __shfl_up_sync(m, ...)   cpu::shuffle<CPU_WARP_SHUFFLE_UP>(CPU_HERE, m, __VA_ARGS__)
-#define __shfl_down_sync(m, ...) cpu::shuffle<CPU_WARP_SHUFFLE_DOWN>(CPU_HERE, m, __VA_ARGS__)
-#define __shfl_xor_sync(m, ...)  cpu::shuffle<CPU_WARP_SHUFFLE_XOR>(CPU_HERE, m, __VA_ARGS__)
-#define __ballot_sync(m, p)      cpu::ballot(CPU_HERE, m, !!(p))
-#define __any_sync(m, p)         (cpu::ballot(CPU_HERE, m, !!(p)) != 0)
-#define __all_sync(m, p)         (cpu::ballot(CPU_HERE, m, !(p)) == 0)
-#define __uni_sync(m, p)         cpu::uniform(CPU_HERE, m, !!(p))
-#define __match_any_sync(m, v)   cpu::match_any(CPU_HERE, m, v)
+#define __syncwarp(...)           cpu::warp_sync(CPU_HERE, ##__VA_ARGS__)
+#define __activemask()            ((unsigned)cpu_warp(CPU_WARP_ACTIVE, 0, 0, 0, 32, CPU_HERE))
+#define __shfl_sync(m, ...)       cpu::shuffle<CPU_WARP_SHUFFLE>(CPU_HERE, m, __VA_ARGS__)
+#define __shfl_up_sync(m, ...)    cpu::shuffle<CPU_WARP_SHUFFLE_UP>(CPU_HERE, m, __VA_ARGS__)
+#define __shfl_down_sync(m, ...)  cpu::shuffle<CPU_WARP_SHUFFLE_DOWN>(CPU_HERE, m, __VA_ARGS__)
+#define __shfl_xor_sync(m, ...)   cpu::shuffle<CPU_WARP_SHUFFLE_XOR>(CPU_HERE, m, __VA_ARGS__)
+#define __ballot_sync(m, p)       cpu::ballot(CPU_HERE, m, !!(p))
+#define __any_sync(m, p)          (cpu::ballot(CPU_HERE, m, !!(p)) != 0)
+#define __all_sync(m, p)          (cpu::ballot(CPU_HERE, m, !(p)) == 0)
+#define __uni_sync(m, p)          cpu::uniform(CPU_HERE, m, !!(p))
+#define __match_any_sync(m, v)    cpu::match_any(CPU_HERE, m, v)
 #define __match_all_sync(m, v, p) cpu::match_all(CPU_HERE, m, v, p)
-#define __reduce_add_sync(m, v)  cpu::reduce<CPU_WARP_ADD, CPU_WARP_ADD>(CPU_HERE, m, v)
-#define __reduce_min_sync(m, v)  cpu::reduce<CPU_WARP_MIN, CPU_WARP_MIN_SIGNED>(CPU_HERE, m, v)
-#define __reduce_max_sync(m, v)  cpu::reduce<CPU_WARP_MAX, CPU_WARP_MAX_SIGNED>(CPU_HERE, m, v)
-#define __reduce_and_sync(m, v)  cpu::reduce<CPU_WARP_AND, CPU_WARP_AND>(CPU_HERE, m, v)
-#define __reduce_or_sync(m, v)   cpu::reduce<CPU_WARP_OR, CPU_WARP_OR>(CPU_HERE, m, v)
-#define __reduce_xor_sync(m, v)  cpu::reduce<CPU_WARP_XOR, CPU_WARP_XOR>(CPU_HERE, m, v)
+#define __reduce_add_sync(m, v)   cpu::reduce<CPU_WARP_ADD, CPU_WARP_ADD>(CPU_HERE, m, v)
+#define __reduce_min_sync(m, v)   cpu::reduce<CPU_WARP_MIN, CPU_WARP_MIN_SIGNED>(CPU_HERE, m, v)
+#define __reduce_max_sync(m, v)   cpu::reduce<CPU_WARP_MAX, CPU_WARP_MAX_SIGNED>(CPU_HERE, m, v)
+#define __reduce_and_sync(m, v)   cpu::reduce<CPU_WARP_AND, CPU_WARP_AND>(CPU_HERE, m, v)
+#define __reduce_or_sync(m, v)    cpu::reduce<CPU_WARP_OR, CPU_WARP_OR>(CPU_HERE, m, v)
+#define __reduce_xor_sync(m, v)   cpu::reduce<CPU_WARP_XOR, CPU_WARP_XOR>(CPU_HERE, m, v)
 
-#define __trap()                 cpu_trap("__trap()", CPU_HERE)
-#define __brkpt()                cpu_trap("__brkpt()", CPU_HERE)
+#define __trap()  cpu_trap("__trap()", CPU_HERE)
+#define __brkpt() cpu_trap("__brkpt()", CPU_HERE)
 #undef assert
 #ifdef NDEBUG
-#define assert(e)                ((void)0)
+#define assert(e) ((void)0)
 #else
-#define assert(e)                ((e) ? (void)0 : cpu_trap("assertion failed: " #e, CPU_HERE))
+#define assert(e) ((e) ? (void)0 : cpu_trap("assertion failed: " #e, CPU_HERE))
 #endif
 
-#define __threadfence()          __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_block()    __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_system()   __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __nanosleep(ns)          ((void)(ns))
+#define __threadfence()        __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_block()  __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __nanosleep(ns)        ((void)(ns))
 
 namespace cpu
 {

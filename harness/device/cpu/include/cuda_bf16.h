@@ -46,7 +46,6 @@ struct __attribute__((aligned(4))) __nv_bfloat162 {
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 
-
 namespace cpu
 {
 template <> struct narrow<__nv_bfloat16> : std::true_type {
@@ -62,34 +61,110 @@ inline __nv_bfloat16 bf16_of_bits(unsigned short u)
 }
 } // namespace cpu
 
-static inline __nv_bfloat16 __float2bfloat16(float f) { return __nv_bfloat16(f); }
-static inline __nv_bfloat16 __float2bfloat16_rn(float f) { return __nv_bfloat16(f); }
-static inline __nv_bfloat16 __double2bfloat16(double d) { return __nv_bfloat16(d); }
-static inline float __bfloat162float(__nv_bfloat16 h) { return (float)h; }
-static inline __nv_bfloat16 __int2bfloat16_rn(int i) { return __nv_bfloat16(i); }
-static inline __nv_bfloat16 __uint2bfloat16_rn(unsigned i) { return __nv_bfloat16(i); }
-static inline int __bfloat162int_rn(__nv_bfloat16 h) { return __float2int_rn((float)h); }
-static inline int __bfloat162int_rz(__nv_bfloat16 h) { return __float2int_rz((float)h); }
-static inline unsigned __bfloat162uint_rn(__nv_bfloat16 h) { return __float2uint_rn((float)h); }
-static inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 h) { return h.__x; }
-static inline short __bfloat16_as_short(__nv_bfloat16 h) { return (short)h.__x; }
-static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short u) { return cpu::bf16_of_bits(u); }
-       static inline __nv_bfloat16 __short_as_bfloat16(short s) { return cpu::bf16_of_bits((unsigned
-       short)s); }
+static inline __nv_bfloat16 __float2bfloat16(float f)
+{
+    return __nv_bfloat16(f);
+}
+static inline __nv_bfloat16 __float2bfloat16_rn(float f)
+{
+    return __nv_bfloat16(f);
+}
+static inline __nv_bfloat16 __double2bfloat16(double d)
+{
+    return __nv_bfloat16(d);
+}
+static inline float __bfloat162float(__nv_bfloat16 h)
+{
+    return (float)h;
+}
+static inline __nv_bfloat16 __int2bfloat16_rn(int i)
+{
+    return __nv_bfloat16(i);
+}
+static inline __nv_bfloat16 __uint2bfloat16_rn(unsigned i)
+{
+    return __nv_bfloat16(i);
+}
+static inline int __bfloat162int_rn(__nv_bfloat16 h)
+{
+    return __float2int_rn((float)h);
+}
+static inline int __bfloat162int_rz(__nv_bfloat16 h)
+{
+    return __float2int_rz((float)h);
+}
+static inline unsigned __bfloat162uint_rn(__nv_bfloat16 h)
+{
+    return __float2uint_rn((float)h);
+}
+static inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 h)
+{
+    return h.__x;
+}
+static inline short __bfloat16_as_short(__nv_bfloat16 h)
+{
+    return (short)h.__x;
+}
+static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short u)
+{
+    return cpu::bf16_of_bits(u);
+}
+static inline __nv_bfloat16 __short_as_bfloat16(short s)
+{
+    return cpu::bf16_of_bits((unsigned short)s);
+}
 
-static inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
-static inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
-static inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
-       static inline __nv_bfloat162 __float2bfloat162_rn(float f) { return {__nv_bfloat16(f),
-       __nv_bfloat16(f)}; } static inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
-       return {__nv_bfloat16(a), __nv_bfloat16(b)}; } static inline __nv_bfloat162
-       __float22bfloat162_rn(float2 a) { return {__nv_bfloat16(a.x), __nv_bfloat16(a.y)}; } static
-       inline float2 __bfloat1622float2(__nv_bfloat162 a) { return {(float)a.x, (float)a.y}; }
-       static inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 a) { return a.x; } static inline
-       __nv_bfloat16 __high2bfloat16(__nv_bfloat162 a) { return a.y; } static inline __nv_bfloat162
-       __low2bfloat162(__nv_bfloat162 a) { return {a.x, a.x}; } static inline __nv_bfloat162
-       __high2bfloat162(__nv_bfloat162 a) { return {a.y, a.y}; } static inline __nv_bfloat162
-       __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; } static inline
-       __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
+static inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b)
+{
+    return {a, b};
+}
+static inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b)
+{
+    return {a, b};
+}
+static inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a)
+{
+    return {a, a};
+}
+static inline __nv_bfloat162 __float2bfloat162_rn(float f)
+{
+    return {__nv_bfloat16(f), __nv_bfloat16(f)};
+}
+static inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b)
+{
+    return {__nv_bfloat16(a), __nv_bfloat16(b)};
+}
+static inline __nv_bfloat162 __float22bfloat162_rn(float2 a)
+{
+    return {__nv_bfloat16(a.x), __nv_bfloat16(a.y)};
+}
+static inline float2 __bfloat1622float2(__nv_bfloat162 a)
+{
+    return {(float)a.x, (float)a.y};
+}
+static inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 a)
+{
+    return a.x;
+}
+static inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 a)
+{
+    return a.y;
+}
+static inline __nv_bfloat162 __low2bfloat162(__nv_bfloat162 a)
+{
+    return {a.x, a.x};
+}
+static inline __nv_bfloat162 __high2bfloat162(__nv_bfloat162 a)
+{
+    return {a.y, a.y};
+}
+static inline __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b)
+{
+    return {a.x, b.x};
+}
+static inline __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b)
+{
+    return {a.y, b.y};
+}
 
 #endif

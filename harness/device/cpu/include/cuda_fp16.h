@@ -63,32 +63,110 @@ inline __half half_of_bits(unsigned short u)
 }
 } // namespace cpu
 
-static inline __half __float2half(float f) { return __half(f); }
-static inline __half __float2half_rn(float f) { return __half(f); }
-static inline __half __double2half(double d) { return __half(d); }
-static inline float __half2float(__half h) { return (float)h; }
-static inline __half __int2half_rn(int i) { return __half(i); }
-static inline __half __uint2half_rn(unsigned i) { return __half(i); }
-static inline int __half2int_rn(__half h) { return __float2int_rn((float)h); }
-static inline int __half2int_rz(__half h) { return __float2int_rz((float)h); }
-static inline unsigned __half2uint_rn(__half h) { return __float2uint_rn((float)h); }
-static inline unsigned short __half_as_ushort(__half h) { return h.__x; }
-static inline short __half_as_short(__half h) { return (short)h.__x; }
-static inline __half __ushort_as_half(unsigned short u) { return cpu::half_of_bits(u); }
-static inline __half __short_as_half(short s) { return cpu::half_of_bits((unsigned short)s); }
+static inline __half __float2half(float f)
+{
+    return __half(f);
+}
+static inline __half __float2half_rn(float f)
+{
+    return __half(f);
+}
+static inline __half __double2half(double d)
+{
+    return __half(d);
+}
+static inline float __half2float(__half h)
+{
+    return (float)h;
+}
+static inline __half __int2half_rn(int i)
+{
+    return __half(i);
+}
+static inline __half __uint2half_rn(unsigned i)
+{
+    return __half(i);
+}
+static inline int __half2int_rn(__half h)
+{
+    return __float2int_rn((float)h);
+}
+static inline int __half2int_rz(__half h)
+{
+    return __float2int_rz((float)h);
+}
+static inline unsigned __half2uint_rn(__half h)
+{
+    return __float2uint_rn((float)h);
+}
+static inline unsigned short __half_as_ushort(__half h)
+{
+    return h.__x;
+}
+static inline short __half_as_short(__half h)
+{
+    return (short)h.__x;
+}
+static inline __half __ushort_as_half(unsigned short u)
+{
+    return cpu::half_of_bits(u);
+}
+static inline __half __short_as_half(short s)
+{
+    return cpu::half_of_bits((unsigned short)s);
+}
 
-static inline __half2 make_half2(__half a, __half b) { return {a, b}; }
-static inline __half2 __halves2half2(__half a, __half b) { return {a, b}; }
-static inline __half2 __half2half2(__half a) { return {a, a}; }
-static inline __half2 __float2half2_rn(float f) { return {__half(f), __half(f)}; }
-static inline __half2 __floats2half2_rn(float a, float b) { return {__half(a), __half(b)}; }
-static inline __half2 __float22half2_rn(float2 a) { return {__half(a.x), __half(a.y)}; }
-static inline float2 __half22float2(__half2 a) { return {(float)a.x, (float)a.y}; }
-static inline __half __low2half(__half2 a) { return a.x; }
-static inline __half __high2half(__half2 a) { return a.y; }
-static inline __half2 __low2half2(__half2 a) { return {a.x, a.x}; }
-static inline __half2 __high2half2(__half2 a) { return {a.y, a.y}; }
-static inline __half2 __lows2half2(__half2 a, __half2 b) { return {a.x, b.x}; }
-static inline __half2 __highs2half2(__half2 a, __half2 b) { return {a.y, b.y}; }
+static inline __half2 make_half2(__half a, __half b)
+{
+    return {a, b};
+}
+static inline __half2 __halves2half2(__half a, __half b)
+{
+    return {a, b};
+}
+static inline __half2 __half2half2(__half a)
+{
+    return {a, a};
+}
+static inline __half2 __float2half2_rn(float f)
+{
+    return {__half(f), __half(f)};
+}
+static inline __half2 __floats2half2_rn(float a, float b)
+{
+    return {__half(a), __half(b)};
+}
+static inline __half2 __float22half2_rn(float2 a)
+{
+    return {__half(a.x), __half(a.y)};
+}
+static inline float2 __half22float2(__half2 a)
+{
+    return {(float)a.x, (float)a.y};
+}
+static inline __half __low2half(__half2 a)
+{
+    return a.x;
+}
+static inline __half __high2half(__half2 a)
+{
+    return a.y;
+}
+static inline __half2 __low2half2(__half2 a)
+{
+    return {a.x, a.x};
+}
+static inline __half2 __high2half2(__half2 a)
+{
+    return {a.y, a.y};
+}
+static inline __half2 __lows2half2(__half2 a, __half2 b)
+{
+    return {a.x, b.x};
+}
+static inline __half2 __highs2half2(__half2 a, __half2 b)
+{
+    return {a.y, b.y};
+}
 
 #endif

@@ -26,12 +26,12 @@
 
 #include "cpu_abi.h"
 
-#define __CUDACC__                1
-#define __CUDA_ARCH__             1210 /* GB10: compute capability 12.1 */
-#define __CUDACC_VER_MAJOR__      13
-#define __CUDACC_VER_MINOR__      0
-#define __NVCC__                  1
-#define DELTARIG_CPU_DEVICE       1
+#define __CUDACC__           1
+#define __CUDA_ARCH__        1210 /* GB10: compute capability 12.1 */
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __NVCC__             1
+#define DELTARIG_CPU_DEVICE  1
 
 #define __restrict__
 #define __restrict
@@ -40,16 +40,16 @@
 #define __constant__
 #define __managed__
 #define __grid_constant__
-#define __forceinline__           inline __attribute__((always_inline))
-#define __noinline__              __attribute__((noinline))
-#define __align__(n)              __attribute__((aligned(n)))
-#define __builtin_align__(n)      __attribute__((aligned(n)))
+#define __forceinline__      inline __attribute__((always_inline))
+#define __noinline__         __attribute__((noinline))
+#define __align__(n)         __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
 #define __maxnreg__(n)
-#define __cluster_dims__(...)     static_assert(false, "thread block clusters are not supported");
+#define __cluster_dims__(...) static_assert(false, "thread block clusters are not supported");
 
-#define CPU_TEXT_(x)              #x
-#define CPU_TEXT(x)               CPU_TEXT_(x)
-#define CPU_HERE                  (__FILE__ ":" CPU_TEXT(__LINE__))
+#define CPU_TEXT_(x) #x
+#define CPU_TEXT(x)  CPU_TEXT_(x)
+#define CPU_HERE     (__FILE__ ":" CPU_TEXT(__LINE__))
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
