@@ -130,8 +130,7 @@ static void unknown_operators_list_the_known(void **state)
     assert_int_equal(case_parse(" ", &tc, &err), -1);
 }
 
-/* --- files: of the first operator that is built in
- * ---------------------------------------------------- */
+/* --- files: of the first operator that is built in -------------------------------------------- */
 
 static char folder[] = "build/tmp/case-files";
 
@@ -245,8 +244,7 @@ static void nul_bytes_and_missing_files_are_refused(void **state)
     case_list_release(&list);
 }
 
-/* --- random bytes
- * ------------------------------------------------------------------------------------ */
+/* --- random bytes ----------------------------------------------------------------------------- */
 
 /* Whatever comes in: accepted with a canonical text that parses to itself, or one line of
  * ERR_INPUT. */

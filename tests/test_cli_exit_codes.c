@@ -177,8 +177,7 @@ static void a_missing_gpu_is_named(void **state)
     assert_int_equal(lines(out.data), 1);
 }
 
-/* --- results
- * ----------------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 static void results_are_kept_and_shown(void **state)
 {

@@ -213,8 +213,7 @@ static void bounds_are_rounded_up(void **state)
     assert_true(isnan(e->likely[0]));
 }
 
-/* --- the cache
- * --------------------------------------------------------------------------------------- */
+/* --- the cache -------------------------------------------------------------------------------- */
 
 static unsigned references;
 static int toy_reference(const struct problem *p, const struct reference_env *env, struct golden *g,
@@ -267,6 +266,29 @@ static void a_damaged_cache_is_mended_with_a_warning(void **state)
     f->p.tc.op = &toy_operator;
 }
 
+/* The toy reference takes no time: reading its file would be slower. */
+static void a_fast_reference_is_not_stored(void **state)
+{
+    struct fixture *f = *state;
+    struct op op = toy_operator;
+    struct golden g;
+    struct err err = ERR_INIT;
+    struct golden_source src = {.dir = dir, .workers = 1, .only_slow = true};
+    bool cached;
+    double seconds;
+    op.reference = toy_reference;
+    f->p.tc.op = &op;
+    unlink(f->path);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(golden_obtain(&f->p, &src, &g, &cached, &seconds, &err), 0);
+        assert_false(cached);
+        assert_false(file_exists(f->path));
+        golden_release(&g);
+    }
+    assert_int_equal(file_replace(f->path, f->bytes.data, f->bytes.len, &err), 0);
+    f->p.tc.op = &toy_operator;
+}
+
 static void an_unwritable_cache_costs_a_warning_only(void **state)
 {
     struct fixture *f = *state;
@@ -285,8 +307,7 @@ static void an_unwritable_cache_costs_a_warning_only(void **state)
     f->p.tc.op = &toy_operator;
 }
 
-/* --- export
- * ------------------------------------------------------------------------------------------ */
+/* --- export ----------------------------------------------------------------------------------- */
 
 static void exported_arrays_have_numpys_header(void **state)
 {
@@ -322,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bounds_are_rounded_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_cache_is_mended_with_a_warning, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_fast_reference_is_not_stored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_unwritable_cache_costs_a_warning_only, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(exported_arrays_have_numpys_header, set_up, tear_down),

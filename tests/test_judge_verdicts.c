@@ -78,8 +78,7 @@ static void put(struct fixture *f, int buffer, size_t i, double value)
     dtype_store(f->p.buffer[buffer].dtype, f->data[buffer], i, value);
 }
 
-/* --- right
- * ------------------------------------------------------------------------------------------- */
+/* --- right ------------------------------------------------------------------------------------ */
 
 static void a_right_outcome_passes(void **state)
 {
@@ -121,8 +120,7 @@ static void a_zero_bound_means_equal(void **state)
     expect_fail(f, "golden", "error/bound inf");
 }
 
-/* --- wrong
- * ------------------------------------------------------------------------------------------- */
+/* --- wrong ------------------------------------------------------------------------------------ */
 
 static void nan_and_infinity_never_pass(void **state)
 {
@@ -207,8 +205,7 @@ static void findings_of_the_runner_fail_in_their_order(void **state)
     assert_string_equal(f->rec.failed_check, "inputs");
 }
 
-/* --- mistrusted
- * -------------------------------------------------------------------------------------- */
+/* --- mistrusted ------------------------------------------------------------------------------- */
 
 static void expect_mistrust(struct fixture *f, const char *why)
 {
@@ -341,8 +338,7 @@ static void nothing_compared_is_no_pass(void **state)
                      VERDICT_MISTRUST);
 }
 
-/* --- numbers
- * ----------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 static void the_record_gets_the_numbers(void **state)
 {

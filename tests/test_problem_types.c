@@ -24,8 +24,7 @@ static struct problem fresh_problem(void)
     return p;
 }
 
-/* --- bf16
- * -------------------------------------------------------------------------------------------- */
+/* --- bf16 ------------------------------------------------------------------------------------- */
 
 static void all_bf16_survive_a_round_trip(void **state)
 {
@@ -97,8 +96,7 @@ static void u32_stores_saturate(void **state)
     assert_int_equal(x, 0);
 }
 
-/* --- buffers
- * ----------------------------------------------------------------------------------------- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 static void roles_decide_the_contents(void **state)
 {
@@ -177,8 +175,7 @@ static void an_element_is_named_in_its_own_dims(void **state)
     problem_release(&p);
 }
 
-/* --- fills
- * ------------------------------------------------------------------------------------------- */
+/* --- fills ------------------------------------------------------------------------------------ */
 
 static double row_norm(const struct buffer *b, size_t first, size_t n)
 {

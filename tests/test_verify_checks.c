@@ -171,8 +171,7 @@ static const struct op toy = {.name = "toy",
                               .launch = toy_launch,
                               .identities = toy_identities};
 
-/* --- running it
- * -------------------------------------------------------------------------------------- */
+/* --- running it ------------------------------------------------------------------------------- */
 
 static struct verify_record rec;
 static struct err err;

@@ -44,8 +44,7 @@ static void warn(const char *text)
     fprintf(stderr, "deltarig: warning: %s\n", text);
 }
 
-/* --- showing
- * ----------------------------------------------------------------------------------------- */
+/* --- showing ---------------------------------------------------------------------------------- */
 
 static void print_buffer(const struct buffer *b, const struct expectation *e)
 {
@@ -96,8 +95,7 @@ static int show(const struct args *a, const char *dir, const struct problem *p, 
     return code;
 }
 
-/* --- checking
- * ---------------------------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 static bool same_array(const void *a, const void *b, size_t bytes)
 {
@@ -161,8 +159,7 @@ static int check(const char *dir, const struct problem *p, struct err *err)
     return code;
 }
 
-/* --- the command
- * ------------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static int work(const struct args *a, const char *dir, const struct test_case *tc)
 {

@@ -80,8 +80,7 @@ struct session {
     bool temporary;       /* it is for --json only */
 };
 
-/* --- results file
- * ------------------------------------------------------------------------------------ */
+/* --- results file ----------------------------------------------------------------------------- */
 
 /* An earlier run's results are replaced; anything else at that path is not ours to remove. */
 static int remove_old(const char *path, struct err *err)
@@ -147,8 +146,7 @@ static void lost(void *parent, size_t index, const char *why, void *result)
     res->kind = ERR_SYSTEM;
 }
 
-/* --- the command
- * ------------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static int check_require(const struct args *a, struct err *err)
 {

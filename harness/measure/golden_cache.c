@@ -11,6 +11,21 @@ double wall_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* What a golden's file is read (and checked) at; a plain disk's rate, since a faster one only makes
+   the cache smaller than it could be. */
+#define READ_BYTES_PER_SECOND 200e6
+
+/* 8 bytes of value, 4 of each bound, 1 of kind (problem/golden.h). */
+#define GOLDEN_ELEMENT_BYTES 17.0
+
+static bool worth_storing(const struct golden *g, double seconds)
+{
+    double bytes = 0.0;
+    for (unsigned i = 0; i < g->count; i++)
+        bytes += g->of[i].expect != NULL ? GOLDEN_ELEMENT_BYTES * (double)g->of[i].count : 0.0;
+    return seconds * READ_BYTES_PER_SECOND > bytes;
+}
+
 static void warn_with(const struct golden_source *src, const char *text)
 {
     if (src->warn != NULL)
@@ -45,7 +60,8 @@ int golden_obtain(const struct problem *p, const struct golden_source *src, stru
     }
     *seconds = wall_seconds() - start;
     struct err why = ERR_INIT;
-    if (src->dir != NULL && golden_store(src->dir, p, g, &why) < 0) {
+    bool store = src->dir != NULL && (!src->only_slow || worth_storing(g, *seconds));
+    if (store && golden_store(src->dir, p, g, &why) < 0) {
         err_context(&why, "the golden is used but not kept");
         warn_with(src, why.text);
     }

@@ -9,6 +9,9 @@
 struct golden_source {
     const char *dir;  /* NULL: compute, do not store */
     unsigned workers; /* of the reference; 0 = all CPUs */
+    /* Store only what takes longer to compute than to read back: most of the cases' time, a part of
+     * their bytes. */
+    bool only_slow;
     /* Told of a damaged file (it is computed anew and replaced) and of one that cannot be written;
      * may be NULL. */
     void (*warn)(const char *text);

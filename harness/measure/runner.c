@@ -14,8 +14,7 @@
    end is guarded, as the CPU device has. */
 #define POISON_ADDRESS UINT64_C(0xdeadbeefdeadbee0)
 
-/* --- open and close
- * --------------------------------------------------------------------------------- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static int find_kernels(struct runner *r, struct kernel_set *set, struct err *err)
 {
@@ -114,7 +113,11 @@ static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
 {
     const struct op *op = r->problem.tc.op;
     struct golden_source src = {
-        .dir = r->opt.golden_dir, .workers = r->opt.workers, .warn = r->opt.warn};
+        .dir = r->opt.golden_dir,
+        .workers = r->opt.workers,
+        .warn = r->opt.warn,
+        .only_slow = true,
+    };
     runner_phase(r, "loading the kernels");
     if (find_kernels(r, set, err) < 0)
         return -1;
@@ -165,8 +168,7 @@ void runner_close(struct runner *r)
     free(r);
 }
 
-/* --- one run
- * ---------------------------------------------------------------------------------------- */
+/* --- one run ---------------------------------------------------------------------------------- */
 
 static size_t total_bytes(const struct runner *r)
 {

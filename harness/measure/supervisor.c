@@ -62,8 +62,7 @@ static void skip_ahead(struct supervisor *s)
         s->next++;
 }
 
-/* --- one worker's life
- * ------------------------------------------------------------------------------- */
+/* --- one worker's life ------------------------------------------------------------------------ */
 
 static int start(struct supervisor *s, struct worker *w, struct err *err)
 {
@@ -163,8 +162,7 @@ static int bury(struct supervisor *s, struct worker *w, const char *said, struct
     return no_worker(s, &open_err, err);
 }
 
-/* --- frames
- * ------------------------------------------------------------------------------------------ */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static int hello(struct supervisor *s, struct worker *w, const struct device_info *info,
                  struct err *err)
@@ -245,8 +243,7 @@ static int receive(struct supervisor *s, struct worker *w, struct err *err)
     return handle(s, w, &f, w->rx + sizeof(f), err);
 }
 
-/* --- the loop
- * ---------------------------------------------------------------------------------------- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void give(struct supervisor *s, struct worker *w)
 {

@@ -53,8 +53,7 @@ struct supervisor_job {
    can be started. Whatever happens no worker is left behind. */
 int supervisor_run(const struct supervisor_job *job, struct err *err);
 
-/* --- between supervisor.c and supervisor_worker.c
- * ----------------------------------------------------- */
+/* --- between supervisor.c and supervisor_worker.c --------------------------------------------- */
 
 enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_PHASE, FRAME_RESULT };
 

@@ -113,8 +113,7 @@ int case_line_expand(const char *line, enum tier tier, struct case_list *list, s
     return expand(line, tier, 0, list, err);
 }
 
-/* --- whole files
- * ----------------------------------------------------------------------------------- */
+/* --- whole files ------------------------------------------------------------------------------ */
 
 struct reader {
     const char *path;

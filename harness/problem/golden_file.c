@@ -74,8 +74,7 @@ void golden_path(const char *dir, const struct problem *p, char *out, size_t n)
     snprintf(out, n, "%s/%s.golden", dir, hex);
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct stream {
     FILE *file;
@@ -161,8 +160,7 @@ int golden_store(const char *dir, const struct problem *p, const struct golden *
     return err_set(err, ERR_SYSTEM, "%s: cannot write: %s", path, strerror(why));
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int bad(const struct stream *in, const char *what, struct err *err)
 {
