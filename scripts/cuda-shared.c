@@ -110,6 +110,21 @@ static const char *declarator(const struct prepass *p, const char *s, struct spa
     return s;
 }
 
+/* The storage class, behind the alignas that stand before it: C++ wants them first. */
+static void put_storage(const struct prepass *p, struct span alignments)
+{
+    put(alignments);
+    putchar(' ');
+    fputs(p->storage, stdout);
+}
+
+static const char *skip_alignments(const struct prepass *p, const char *s)
+{
+    for (struct span w; w = word_at(skip_space(s)), is(w, "alignas");)
+        s = skip_group(p, skip_space(w.at + w.len));
+    return s;
+}
+
 /*
  * `__shared__ T x[n], *y;` becomes one thread-local a name, and a reference that remembers its
  * address:
@@ -119,12 +134,14 @@ static const char *declarator(const struct prepass *p, const char *s, struct spa
  */
 bool static_shared(struct prepass *p)
 {
-    const char *s = p->pos + strlen("__shared__"), *end;
-    struct span name, base;
+    const char *keyword = p->pos + strlen("__shared__"), *end;
+    const char *s = skip_alignments(p, keyword);
+    struct span name, base, alignments = {keyword, (size_t)(s - keyword)};
 
     end = declarator(p, s, &name);
     if (!in_function(p) || p->lambdas || !name.len || !*end || memchr(s, '{', (size_t)(end - s))) {
-        fputs(p->storage, stdout);
+        put_storage(p, alignments);
+        putchar(' ');
         p->pos = s;
         return true;
     }
@@ -132,7 +149,8 @@ bool static_shared(struct prepass *p)
         if (!strchr(" *\n", s[base.len - 1]))
             break;
     for (const char *d = s + base.len;; d = end + 1, end = declarator(p, d, &name)) {
-        fputs(p->storage, stdout);
+        put_storage(p, alignments);
+        putchar(' ');
         put(base);
         putchar(' ');
         put((struct span){d, (size_t)(name.at - d)});
