@@ -97,7 +97,7 @@ struct bounded sum_of(const struct bounded *a, size_t stride, size_t n, double d
                       struct format f);
 
 /* The references round too, in fp64: per operation at most 2^-53 of the value, which is below 2^-27
-   of any rounding error of fp32 (2^-25 of the value at least). Bounds are widened by this factor. */
+   of any rounding error of fp32 (2^-25 of the value at least). Bounds widen by this factor. */
 #define FP64_SLACK (1.0 + 0x1p-26)
 
 /* Half the distance between neighbours of f in the binade of `magnitude`: no rounding of a value

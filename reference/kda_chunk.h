@@ -21,7 +21,7 @@
 #ifndef REFERENCE_KDA_CHUNK_H
 #define REFERENCE_KDA_CHUNK_H
 
-#include "reference/kda_chunk_prepare.h"
+#include "reference/kda_chunk_terms.h"
 #include "reference/kda_recurrence.h"
 
 /* How much of the state's error survives the chunk when gc and w are prepare's terms rounded to

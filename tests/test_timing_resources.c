@@ -9,7 +9,7 @@
 
 #include "measure/dry_run.h"
 #include "measure/occupancy.h"
-#include "measure/resources.h"
+#include "measure/static_resources.h"
 
 /* After the headers: it has a macro of the name of a function of problem/golden.h. */
 #include <cmocka.h>

@@ -8,7 +8,7 @@
 
 #include "device/kernel_set.h"
 #include "measure/device_sheet.h"
-#include "measure/resources.h"
+#include "measure/static_resources.h"
 #include "problem/test_case.h"
 
 #define DRY_RUN_ARCH "sm_121"

@@ -10,7 +10,7 @@
 #include "kernels/ops/kda_chunks_common.h"
 #include "problem/fill.h"
 #include "problem/operator.h"
-#include "reference/kda_chunk_prepare.h"
+#include "reference/kda_chunk_terms.h"
 
 static const struct operator_entry entries[] = {
     {.module = "kda_chunk", .entry = "kda_chunk_prepare"},

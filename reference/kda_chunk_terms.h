@@ -20,8 +20,8 @@
  * But the computed T^ satisfies (I - A^) T^ = I + R with a small residual R, hence T^ - T = T (dA
  * T^ + R): errors pass once through the true T, which the delta rule keeps of order one.
  */
-#ifndef REFERENCE_KDA_CHUNK_PREPARE_H
-#define REFERENCE_KDA_CHUNK_PREPARE_H
+#ifndef REFERENCE_KDA_CHUNK_TERMS_H
+#define REFERENCE_KDA_CHUNK_TERMS_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "measure/resources.h"
+#include "measure/static_resources.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* gc, u and w of one chunk; the derivation is in the header and at each step. */
-#include "reference/kda_chunk_prepare.h"
+#include "reference/kda_chunk_terms.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * log of NVIDIA's assembler that scripts/build-cuda-module keeps beside each fatbin
  * (MODULE.ptxas). Needs nvcc at build time and no GPU.
  */
-#ifndef MEASURE_RESOURCES_H
-#define MEASURE_RESOURCES_H
+#ifndef MEASURE_STATIC_RESOURCES_H
+#define MEASURE_STATIC_RESOURCES_H
 
 #include <stddef.h>
 
