@@ -108,6 +108,8 @@ static void bad_options_are_one_line_and_exit_2(void **state)
         {"deltarig verify --resume", "--resume needs --out FILE"},
         {"deltarig verify --case gdn_woa gdn_fold", "--case and patterns exclude each other"},
         {"deltarig golden --export $D/npy --case " PAIR, "--export takes one case"},
+        {"deltarig compare --bits $D/a.jsonl", "two record files are needed"},
+        {"deltarig compare --bits --common $D/a.jsonl $D/b.jsonl", "--bits only counts"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         expect(2, rows[i][0], rows[i][1]);
@@ -207,6 +209,22 @@ static void results_are_kept_and_shown(void **state)
            "/proc/none");
 }
 
+static void equal_bits_are_counted(void **state)
+{
+    (void)state;
+    expect(0,
+           "deltarig verify --device cpu --case 'gdn_flag_clear words={2,3}' --out $D/b.jsonl; "
+           "deltarig verify --device cpu --case 'gdn_flag_clear words={3,4}' --out $D/c.jsonl; "
+           "deltarig compare --bits $D/b.jsonl $D/c.jsonl",
+           "1 cases compared: 1 of 1 buffers have equal bits; 2 cases left out");
+    expect(0, "deltarig compare --bits --json $D/b.jsonl $D/c.jsonl", "\"left_out\":2");
+    expect(3,
+           "deltarig verify --device cpu --case 'gdn_flag_clear words=9' --out $D/d.jsonl; "
+           "deltarig compare --bits $D/b.jsonl $D/d.jsonl",
+           "0 cases compared");
+    expect(2, "deltarig compare --bits $D/b.jsonl $D/none.jsonl", "none.jsonl");
+}
+
 static void the_table_does_not_depend_on_the_workers(void **state)
 {
     (void)state;
@@ -286,6 +304,7 @@ int main(void)
         cmocka_unit_test(nothing_executed_is_exit_3),
         cmocka_unit_test(a_missing_gpu_is_named),
         cmocka_unit_test(results_are_kept_and_shown),
+        cmocka_unit_test(equal_bits_are_counted),
         cmocka_unit_test(the_table_does_not_depend_on_the_workers),
         cmocka_unit_test(resuming_finishes_what_was_cut_short),
         cmocka_unit_test(goldens_are_checked),

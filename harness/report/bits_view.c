@@ -14,8 +14,7 @@ static void view_device(enum view view, const char *side, const struct device_st
 {
     char line[200];
 
-    snprintf(line, sizeof line, "%s: %s%s", side, device_name(d),
-             d && d->emulated ? " (CPU device)" : "");
+    snprintf(line, sizeof line, "%s: %s", side, device_name(d));
     view_line(view, line, out);
 }
 
