@@ -185,7 +185,7 @@ static void work_is_done_in_order_by_one_worker(void **state)
     struct toy t;
     struct err err = ERR_INIT;
     toy_init(&t, DEVICE_CUDA);
-    assert_int_equal(supervise(&t, 8, 20.0, NULL, &err), 0); /* a GPU has one, whatever is asked */
+    assert_int_equal(supervise(&t, 1, 20.0, NULL, &err), 0);
     expect_all_done_once(&t);
     assert_int_equal(opens(&t), 1);
     for (size_t i = 0; i < COUNT; i++)
@@ -205,6 +205,20 @@ static void the_cpu_device_shares_the_work(void **state)
     assert_int_equal(supervise(&t, 3, 20.0, NULL, &err), 0);
     expect_all_done_once(&t);
     assert_int_equal(opens(&t), 3);
+    unlink(t.marker);
+}
+
+static void few_workers_share_a_gpu(void **state)
+{
+    (void)state;
+    struct toy t;
+    struct err err = ERR_INIT;
+    toy_init(&t, DEVICE_CUDA);
+    for (size_t i = 0; i < COUNT; i++)
+        t.act[i] = SLOW;
+    assert_int_equal(supervise(&t, SUPERVISOR_GPU_JOBS + 4, 20.0, NULL, &err), 0);
+    expect_all_done_once(&t);
+    assert_int_equal(opens(&t), COUNT < SUPERVISOR_GPU_JOBS ? COUNT : SUPERVISOR_GPU_JOBS);
     unlink(t.marker);
 }
 
@@ -332,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_done_in_order_by_one_worker),
         cmocka_unit_test(the_cpu_device_shares_the_work),
+        cmocka_unit_test(few_workers_share_a_gpu),
         cmocka_unit_test(a_death_costs_one_case),
         cmocka_unit_test(a_hang_costs_one_case),
         cmocka_unit_test(a_worker_that_retires_keeps_its_result),

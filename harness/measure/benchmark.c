@@ -150,7 +150,12 @@ static int open_rig(struct session *s, struct err *err)
     if (kernel_set_find(s->own, "bench_memory", "bench_empty", &empty, err) < 0 ||
         kernel_set_find(s->own, "bench_memory", "bench_read", &read, err) < 0)
         return -1;
-    return timing_rig_open(s->device, read, empty, s->clocks, &s->rig, err);
+    if (timing_rig_open(s->device, read, empty, s->clocks, &s->rig, err) < 0)
+        return -1;
+    const struct figure *f = s->has_sheet ? device_sheet_figure(&s->sheet, "empty_kernel") : NULL;
+    if (f)
+        timing_rig_empty_kernel(&s->rig, f->value);
+    return 0;
 }
 
 static int open_device(struct session *s, struct err *err)

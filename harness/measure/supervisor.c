@@ -171,8 +171,8 @@ static int hello(struct supervisor *s, struct worker *w, const struct device_inf
     if (s->opened)
         return 0;
     s->opened = true;
-    if (info->kind == DEVICE_CPU)
-        s->jobs = s->job->jobs < SUPERVISOR_MAX_JOBS ? s->job->jobs : SUPERVISOR_MAX_JOBS;
+    const unsigned most = info->kind == DEVICE_CPU ? SUPERVISOR_MAX_JOBS : SUPERVISOR_GPU_JOBS;
+    s->jobs = s->job->jobs < most ? s->job->jobs : most;
     return s->job->opened(s->job->parent, info, err);
 }
 

@@ -20,6 +20,9 @@
 #include "device/device.h"
 
 #define SUPERVISOR_MAX_JOBS 64
+/* Workers that share a GPU: the host's part of a case (inputs, reference, comparison) is the longer
+   one, so a few keep the GPU no busier than one case at a time would; more only hold memory. */
+#define SUPERVISOR_GPU_JOBS 4
 
 struct supervisor_link {
     int socket; /* -1 in process */
@@ -33,7 +36,7 @@ struct supervisor_job {
     size_t count;       /* indices 0..count-1 */
     const bool *skip;   /* count flags: indices that need no work; NULL: none */
     size_t result_size; /* bytes of a result: plain data, no pointers */
-    unsigned jobs;      /* workers; more than one only on the CPU device, whatever is asked */
+    unsigned jobs;      /* workers; on a GPU at most SUPERVISOR_GPU_JOBS, whatever is asked */
     bool in_process;    /* no fork and no protection: for debuggers and sanitizers */
     double watchdog_s;  /* for one case, and for open(); > 0 */
 

@@ -368,7 +368,7 @@ static int measure_overheads(struct timing_rig *rig, struct err *err)
     if (windows(rig, &t, RIG_WINDOWS, us, &single, err) < 0)
         goto done;
     rig->event_tick_us = smallest_step(us, RIG_WINDOWS);
-    rig->launch_overhead_us = single;
+    rig->launch_overhead_us = rig->empty_window_us = single;
     rc = 0;
     if (emulated(rig))
         goto done;
@@ -387,6 +387,12 @@ static int measure_overheads(struct timing_rig *rig, struct err *err)
 done:
     timing_end(&t);
     return rc;
+}
+
+void timing_rig_empty_kernel(struct timing_rig *rig, double us)
+{
+    if (!emulated(rig))
+        rig->window_cost_us = fmax(rig->empty_window_us - us, 0);
 }
 
 static int open_evict(struct timing_rig *rig, struct err *err)

@@ -14,9 +14,11 @@
  * run to run.
  *
  * A window costs something even around nothing. The rig measures that once, around an empty
- * kernel, and takes from every window what it costs beyond the empty kernel's own time in a graph
- * of many: cold and hot times of the same kernel are then on one scale, which is that of a
- * profiler's kernel duration.
+ * kernel, and takes from every window what it costs beyond the empty kernel's own duration. That
+ * duration cannot be seen through events: back to back in a graph, empty kernels overlap in part,
+ * and their period (launch_overhead_us) is shorter. A device sheet may state it as a profiler
+ * measured it (timing_rig_empty_kernel()); cold times are then on the profiler's scale. Without
+ * it the period stands in, and cold times read about a microsecond less than a profiler's.
  *
  * The CPU device has no cache to empty and no queue to keep busy: a sample is the wall time of
  * one run.
@@ -67,7 +69,8 @@ struct timing_rig {
     double evict_us;    /* time of one pass over it */
     /* Measured by timing_rig_open(): */
     double launch_overhead_us; /* an empty kernel in a graph of many: the least a launch costs */
-    double window_cost_us;     /* of a window beyond that; subtracted from every window */
+    double empty_window_us;    /* a window around one empty kernel */
+    double window_cost_us;     /* what it costs beyond the kernel; subtracted from every window */
     double event_tick_us; /* smallest step seen between two windows' lengths; NAN if none was */
     struct clock_reading reading; /* the last one, and when it was taken (monotonic seconds) */
     double reading_at_s;
@@ -77,6 +80,8 @@ struct timing_rig {
    only `empty`. Warms the device up first. */
 int timing_rig_open(struct device *dev, const struct kernel *read, const struct kernel *empty,
                     struct clocks *clocks, struct timing_rig *rig, struct err *err);
+/* Tells the rig what one empty kernel takes by itself, as a profiler measured it. */
+void timing_rig_empty_kernel(struct timing_rig *rig, double us);
 void timing_rig_close(struct timing_rig *rig);
 
 /* The samples of one subject, over all rounds. */
