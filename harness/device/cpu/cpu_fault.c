@@ -36,34 +36,48 @@ static void note_fault(struct cpu_worker *w, uint16_t thread)
     w->fault.thread = thread;
 }
 
+/* "block (0,1,0)" or "block (0,1,0), thread (5,0,0)" into `out`; its length. */
+static int place(const struct cpu_worker *w, const struct cpu_fiber *f, char *out, size_t n)
+{
+    uint64_t b = w->block.index, t = f ? f->thread.index : 0;
+    int used = snprintf(out, n, "block (%u,%u,%u)", cpu_axis(b, 0), cpu_axis(b, 1), cpu_axis(b, 2));
+
+    if (f)
+        used += snprintf(out + used, n - (size_t)used, ", thread (%u,%u,%u)", cpu_axis(t, 0),
+                         cpu_axis(t, 1), cpu_axis(t, 2));
+    return used;
+}
+
+static void note_text(struct cpu_worker *w, const struct cpu_fiber *f, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+static void note_text(struct cpu_worker *w, const struct cpu_fiber *f, const char *fmt, va_list ap)
+{
+    size_t size = sizeof w->fault.text;
+    int n = place(w, f, w->fault.text, size);
+
+    n += snprintf(w->fault.text + n, size - (size_t)n, ": ");
+    vsnprintf(w->fault.text + n, size - (size_t)n, fmt, ap);
+    note_fault(w, f ? f->linear : 0);
+}
+
 _Noreturn void cpu_fail(const char *fmt, ...)
 {
     struct cpu_fiber *f = cpu_running();
-    struct cpu_worker *w = f->worker;
     va_list ap;
-    int n;
 
-    n = snprintf(w->fault.text, sizeof w->fault.text,
-                 "block (%u,%u,%u), thread (%u,%u,%u): ", w->block.index[0], w->block.index[1],
-                 w->block.index[2], f->thread.index[0], f->thread.index[1], f->thread.index[2]);
     va_start(ap, fmt);
-    vsnprintf(w->fault.text + n, sizeof w->fault.text - (size_t)n, fmt, ap);
+    note_text(f->worker, f, fmt, ap);
     va_end(ap);
-    note_fault(w, f->linear);
-    cpu_abandon(w);
+    cpu_abandon(f->worker);
 }
 
 void cpu_fail_block(struct cpu_worker *w, const char *fmt, ...)
 {
     va_list ap;
-    int n;
 
-    n = snprintf(w->fault.text, sizeof w->fault.text, "block (%u,%u,%u): ", w->block.index[0],
-                 w->block.index[1], w->block.index[2]);
     va_start(ap, fmt);
-    vsnprintf(w->fault.text + n, sizeof w->fault.text - (size_t)n, fmt, ap);
+    note_text(w, NULL, fmt, ap);
     va_end(ap);
-    note_fault(w, 0);
 }
 
 void cpu_trap(const char *what, const char *where)
@@ -303,8 +317,7 @@ static void describe_signal(const struct cpu_device *dev, const struct cpu_worke
 void cpu_fault_describe(const struct cpu_device *dev, const struct cpu_worker *w, struct err *err)
 {
     const struct cpu_fault *f = &w->fault;
-    const uint32_t *block = w->block.index, *thread = w->fiber[f->thread].thread.index;
-    char text[512], line[300];
+    char at[128], text[512], line[300];
 
     if (!f->signal) {
         err_set(err, ERR_FAULT, "%s", f->text);
@@ -312,6 +325,6 @@ void cpu_fault_describe(const struct cpu_device *dev, const struct cpu_worker *w
     }
     describe_signal(dev, w, text, sizeof text);
     source_line(w->job->module->path, f->pc, line, sizeof line);
-    err_set(err, ERR_FAULT, "block (%u,%u,%u), thread (%u,%u,%u): %s%s", block[0], block[1],
-            block[2], thread[0], thread[1], thread[2], text, line);
+    (void)place(w, &w->fiber[f->thread], at, sizeof at);
+    err_set(err, ERR_FAULT, "%s: %s%s", at, text, line);
 }

@@ -242,9 +242,7 @@ static void shape_threads(struct cpu_worker *w, const struct extent *dim)
 
         f->worker = w;
         f->linear = (uint16_t)i;
-        f->thread.index[0] = i % dim->x;
-        f->thread.index[1] = i / dim->x % dim->y;
-        f->thread.index[2] = i / dim->x / dim->y;
+        f->thread.index = cpu_pack(i % dim->x, i / dim->x % dim->y, i / dim->x / dim->y);
         f->thread.lane = i % CPU_WARP;
         f->thread.block = &w->block;
     }
@@ -282,16 +280,14 @@ void cpu_run_block(struct cpu_worker *w, uint64_t linear)
     struct cpu_fiber *first;
 
     w->block_linear = linear;
-    w->block.index[0] = (uint32_t)(linear % grid->x);
-    w->block.index[1] = (uint32_t)(linear / grid->x % grid->y);
-    w->block.index[2] = (uint32_t)(linear / grid->x / grid->y);
-    if (w->threads != dim->x * dim->y * dim->z || w->block.dim[0] != dim->x ||
-        w->block.dim[1] != dim->y) {
+    w->block.index = cpu_pack((uint32_t)(linear % grid->x), (uint32_t)(linear / grid->x % grid->y),
+                              (uint32_t)(linear / grid->x / grid->y));
+    w->block.grid = cpu_pack(grid->x, grid->y, grid->z);
+    if (w->block.dim != cpu_pack(dim->x, dim->y, dim->z)) {
+        w->block.dim = cpu_pack(dim->x, dim->y, dim->z);
         w->threads = dim->x * dim->y * dim->z;
-        memcpy(w->block.dim, dim, sizeof w->block.dim);
         shape_threads(w, dim);
     }
-    memcpy(w->block.grid, grid, sizeof w->block.grid);
     reset_threads(w, job->schedule.order);
     w->random = (job->schedule.seed + linear * 0x9e3779b97f4a7c15u) | 1;
     cpu_shared_fill(w);

@@ -14,46 +14,60 @@
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
-static int barrier(int add, const char *where)
+/* The first thread at a barrier, or one at another place than the first. */
+static void check_place(struct cpu_worker *w, const char *where)
+{
+    if (!w->barrier_where)
+        w->barrier_where = where;
+    else if (strcmp(w->barrier_where, where) != 0)
+        cpu_fail("__syncthreads at %s while other threads of the block wait at %s", where,
+                 w->barrier_where);
+}
+
+static inline void arrive(struct cpu_worker *w, struct cpu_fiber *f, const char *where)
+{
+    f->state = FIBER_BARRIER;
+    f->barrier = w->barrier;
+    f->where = where;
+    w->waiting[w->nwaiting++] = f;
+}
+
+static __attribute__((noinline)) void wait_at_barrier(const char *where)
 {
     struct cpu_fiber *f = cpu_running();
     struct cpu_worker *w = f->worker;
 
-    if (!w->barrier_where)
-        w->barrier_where = where;
-    else if (w->barrier_where != where && strcmp(w->barrier_where, where) != 0)
-        cpu_fail("__syncthreads at %s while other threads of the block wait at %s", where,
-                 w->barrier_where);
-    f->state = FIBER_BARRIER;
-    f->barrier = w->barrier;
-    f->where = where;
-    w->vote_count += add;
-    w->waiting[w->nwaiting++] = f;
+    check_place(w, where);
+    arrive(w, f, where);
     if (w->nwaiting == w->live)
         cpu_release_barrier(w);
     cpu_yield(w, f);
-    return w->vote_result;
 }
 
+/* The common case keeps nothing over the switch, so it saves no registers twice: neither the first nor
+   the last to arrive, and somebody is ready. */
 void cpu_barrier(const char *where)
 {
-    (void)barrier(0, where);
+    struct cpu_fiber *f = cpu_running();
+    struct cpu_worker *w = f->worker;
+
+    if (w->barrier_where != where || w->nwaiting + 1 == w->live) {
+        wait_at_barrier(where);
+        return;
+    }
+    arrive(w, f, where);
+    cpu_yield(w, f);
 }
 
 int cpu_barrier_vote(enum cpu_vote op, int predicate, const char *where)
 {
-    int n;
+    struct cpu_worker *w = cpu_running()->worker;
 
-    switch (op) {
-    case CPU_VOTE_AND:
-        return barrier(!predicate, where) == 0; /* nobody said no */
-    case CPU_VOTE_OR:
-        return barrier(predicate, where) != 0;
-    case CPU_VOTE_COUNT:
-        break;
-    }
-    n = barrier(predicate, where);
-    return n;
+    w->vote_count += op == CPU_VOTE_AND ? !predicate : predicate;
+    wait_at_barrier(where);
+    if (op == CPU_VOTE_AND)
+        return w->vote_result == 0; /* nobody said no */
+    return op == CPU_VOTE_OR ? w->vote_result != 0 : w->vote_result;
 }
 
 /* --- warp operations -------------------------------------------------------------------------- */

@@ -12,21 +12,32 @@
 
 #include <stdint.h>
 
-#define CPU_ABI 1
+#define CPU_ABI 2
 
 /* The capacity of a block's dynamic shared memory; GB10's limit for static and dynamic together. */
 #define CPU_SHARED_MAX (99 * 1024)
 
+/* x in the low 32 bits, y and z in 16 each: GB10's limits allow no more. */
+static inline uint64_t cpu_pack(uint32_t x, uint32_t y, uint32_t z)
+{
+    return (uint64_t)z << 48 | (uint64_t)y << 32 | x;
+}
+
+static inline uint32_t cpu_axis(uint64_t packed, unsigned axis)
+{
+    return axis == 0 ? (uint32_t)packed : (uint32_t)(packed >> (16 + 16 * axis)) & 0xffffu;
+}
+
 /* What the threads of a block have in common; constant while the block runs. */
 struct cpu_block {
-    uint32_t index[3], dim[3], grid[3];
-    unsigned char *shared; /* dynamic shared memory: shared_bytes, then an unmapped page */
+    uint64_t index, dim, grid; /* three axes each: cpu_pack() */
+    unsigned char *shared;     /* dynamic shared memory: shared_bytes, then an unmapped page */
     uint64_t shared_bytes;
 };
 
 /* What kernel code sees of its thread; constant while the thread runs. */
 struct cpu_thread {
-    uint32_t index[3];
+    uint64_t index; /* cpu_pack() */
     uint32_t lane;
     const struct cpu_block *block;
 };
@@ -67,6 +78,15 @@ extern "C" {
 #endif
 
 extern __thread struct cpu_thread *cpu_current;
+
+/* Of the running thread and its block; in the module itself (cpu_module.inc). Constant while a thread runs:
+   the compiler calls them once a kernel and keeps the result over barriers. */
+uint64_t cpu_thread_index(void) __attribute__((const));
+uint32_t cpu_thread_lane(void) __attribute__((const));
+uint64_t cpu_block_index(void) __attribute__((const));
+uint64_t cpu_block_dim(void) __attribute__((const));
+uint64_t cpu_grid_dim(void) __attribute__((const));
+void *cpu_dynamic_shared(void) __attribute__((const));
 
 /* `where` is "file:line" of the call in the kernel's source. */
 void cpu_barrier(const char *where);

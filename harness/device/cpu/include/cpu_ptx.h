@@ -71,7 +71,7 @@ inline float float_bits(uint32_t u)
 
 inline uint32_t special_laneid()
 {
-    return cpu::word<offsetof(struct cpu_thread, lane)>(cpu::self());
+    return cpu_thread_lane();
 }
 inline uint32_t special_tid_x()
 {
