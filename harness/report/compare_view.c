@@ -235,8 +235,8 @@ static void view_outputs(enum view view, const struct comparison *c, struct text
 
         table_cell(&t, "%s", o->case_text);
         table_cell(&t, "%s", o->base->buffer);
-        table_cell(&t, "%.4g", o->base->ratio_likely);
-        table_cell(&t, "%.4g", o->next->ratio_likely);
+        table_cell(&t, "%.5g", o->base->ratio_likely);
+        table_cell(&t, "%.5g", o->next->ratio_likely);
         table_cell(&t, "%s", o->bits ? "changed" : "same");
     }
     view_heading(view, "Outputs whose error ratio or bits changed", out);

@@ -113,8 +113,8 @@ void summary_operators(enum view view, const struct device_group *g, struct text
         table_cell(&table, "%u", t.verdict[VERDICT_MISTRUST]);
         table_cell(&table, "%u", t.verdict[VERDICT_SKIP]);
         table_cell(&table, "%u", t.verdict[VERDICT_ERROR]);
-        number_cell(&table, 3, t.likely);
-        number_cell(&table, 3, t.worst);
+        number_cell(&table, 5, t.likely);
+        number_cell(&table, 5, t.worst);
     }
     view_heading(view, "Largest error over bound, per operator", out);
     view_table(view, &table, out);
