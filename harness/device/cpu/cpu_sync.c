@@ -44,8 +44,8 @@ static __attribute__((noinline)) void wait_at_barrier(const char *where)
     cpu_yield(w, f);
 }
 
-/* The common case keeps nothing over the switch, so it saves no registers twice: neither the first nor
-   the last to arrive, and somebody is ready. */
+/* The common case keeps nothing over the switch, so it saves no registers twice: neither the first
+   nor the last to arrive, and somebody is ready. */
 void cpu_barrier(const char *where)
 {
     struct cpu_fiber *f = cpu_running();

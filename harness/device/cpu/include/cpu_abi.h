@@ -79,8 +79,8 @@ extern "C" {
 
 extern __thread struct cpu_thread *cpu_current;
 
-/* Of the running thread and its block; in the module itself (cpu_module.inc). Constant while a thread runs:
-   the compiler calls them once a kernel and keeps the result over barriers. */
+/* Of the running thread and its block; in the module itself (cpu_module.inc). Constant while a
+   thread runs: the compiler calls them once a kernel and keeps the result over barriers. */
 uint64_t cpu_thread_index(void) __attribute__((const));
 uint32_t cpu_thread_lane(void) __attribute__((const));
 uint64_t cpu_block_index(void) __attribute__((const));
