@@ -176,7 +176,7 @@ void cpu_module_shared(const struct cpu_module *m, unsigned char **begin, size_t
 
     *begin = NULL;
     *bytes = 0;
-    if (!q.module || m->desc->one_worker)
+    if (!q.module)
         return;
     (void)m->desc->static_shared(); /* allocates this thread's block, outside any kernel */
     dl_iterate_phdr(find_tls, &q);

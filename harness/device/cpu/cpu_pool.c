@@ -225,8 +225,6 @@ static unsigned worker_count(const struct cpu_job *job)
 {
     uint64_t n = job->schedule.workers ? job->schedule.workers : parallel_cpus();
 
-    if (job->module->desc->one_worker)
-        n = 1;
     n = n < CPU_MAX_WORKERS ? n : CPU_MAX_WORKERS;
     return (unsigned)(n < job->nblocks ? n : job->nblocks);
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define CPU_ABI 2
+#define CPU_ABI 3
 
 /* The capacity of a block's dynamic shared memory; GB10's limit for static and dynamic together. */
 #define CPU_SHARED_MAX (99 * 1024)
@@ -68,7 +68,6 @@ struct cpu_module_desc {
     void *(*static_shared)(void);     /* an address in this worker's static shared memory */
     const char *flags;                /* how it was compiled */
     const char *source_hash;          /* of the preprocessed source */
-    uint32_t one_worker;              /* static shared memory is plain static: sanitizer builds */
 };
 
 /* --- what the runtime offers to kernel code --------------------------------------------------- */
