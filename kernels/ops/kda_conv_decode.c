@@ -16,7 +16,9 @@
 #include "reference/kda_pointwise.h"
 
 #define HEAD_DIM 128
-#define L2_EPS   1e-6f
+
+static const char *const eps_choices[] = {"1e-6", "1e-5", NULL};
+static const float eps_values[] = {1e-6f, 1e-5f};
 
 static const struct operator_entry entries[] = {
     {.module = "causal_conv1d", .entry = "causal_conv1d_update_l2norm"},
@@ -28,6 +30,7 @@ static const struct param params[] = {
     {.key = "dim", .fallback = 808, .min = 1, .max = 1u << 20},
     {.key = "qk", .fallback = 512, .max = 1u << 20}, /* channels that are normalised */
     {.key = "d_conv", .fallback = 4, .min = 1, .max = CAUSAL_CONV1D_MAX_WINDOW},
+    {.key = "eps", .max = 1, .choices = eps_choices},
     {.key = "bias", .max = 1, .choices = conv_biases},
     {.key = "state", .max = 1, .choices = conv_states},
     {.key = "twin", .fallback = 1, .max = 1}, /* 0: only the kernel under test, for timing */
@@ -90,6 +93,7 @@ static int shape(struct problem *p, struct err *err)
 struct update {
     float *state, *x, *weight, *bias; /* bias NULL when there is none */
     size_t batch, dim, qk, d_conv;
+    float eps;
     struct expectation *state_out[2], *y_out[2];
     unsigned outs;
     double lambda;
@@ -111,7 +115,7 @@ static void update_group(size_t index, void *ctx)
         y[i] = causal_conv1d_step(&channel, state, u->x[row + first + i]);
     }
     if (first < u->qk)
-        kda_l2_norm(y, count, L2_EPS);
+        kda_l2_norm(y, count, u->eps);
     for (unsigned out = 0; out < u->outs; out++)
         for (size_t i = 0; i < count; i++) {
             size_t at = row + first + i;
@@ -135,6 +139,7 @@ static int reference(const struct problem *p, const struct reference_env *env, s
         .dim = case_u32(&p->tc, "dim"),
         .qk = case_u32(&p->tc, "qk"),
         .d_conv = case_u32(&p->tc, "d_conv"),
+        .eps = eps_values[case_u32(&p->tc, "eps")],
         .state_out = {golden_open(g, p, STATE), twin ? golden_open(g, p, STATE_SINGLE) : NULL},
         .y_out = {golden_open(g, p, Y), twin ? golden_open(g, p, Y_SINGLE) : NULL},
         .outs = twin ? 2 : 1,
@@ -183,7 +188,7 @@ static int launch(const struct operator_run *run, struct err *err)
         .d_conv = case_u32(tc, "d_conv"),
         .qk_channels = case_u32(tc, "qk"),
         .head_dim = HEAD_DIM,
-        .l2_eps = L2_EPS,
+        .l2_eps = eps_values[case_u32(tc, "eps")],
     };
 
     if (kda_launch_conv_decode(run->kernel[0], &args, err) < 0)
