@@ -315,7 +315,7 @@ static void test_rig_measures_its_own_cost(void **data)
     assert_int_equal(f->rig.evict_bytes, EVICT_FACTOR * L2_BYTES);
     assert_near(f->rig.launch_overhead_us, EMPTY_US, TICK_US / 32);
     assert_near(f->rig.window_cost_us, WINDOW_US, TICK_US);
-    /* A profiler's duration of the empty kernel, longer than its period, leaves less to subtract. */
+    /* A profiler's duration of the empty kernel is longer: it leaves less to subtract. */
     const double period = f->rig.launch_overhead_us;
     timing_rig_empty_kernel(&f->rig, period + 1);
     assert_near(f->rig.window_cost_us, WINDOW_US - 1, TICK_US);
