@@ -6,6 +6,14 @@
 /* 1/sqrt as a root within 1 ulp and a division within 2, or as rsqrtf (2 ulp) alone. */
 #define ROOT_ULPS 3.0
 
+/* exp(-104) is below half of the smallest subnormal number: from there on it is 0, or infinity. */
+#define EXP_FARTHEST 104.0
+
+double kda_exp_ulps(double x)
+{
+    return 2.0 + floor(1.173 * fmin(fabs(x), EXP_FARTHEST));
+}
+
 /* One ulp is at most 2u of a value. */
 #define DIV_RELATIVE (2.0 * U_FP32 * KDA_DIV_ULPS)
 
@@ -16,7 +24,8 @@
  */
 struct bounded kda_sigmoid(struct bounded x)
 {
-    struct bounded s = sigmoid_of(x, KDA_EXP_ULPS, format_fp32_ftz);
+    double ulps = kda_exp_ulps(fabs(x.value) + bounded_radius(x));
+    struct bounded s = sigmoid_of(x, ulps, format_fp32_ftz);
 
     s.fixed += DIV_RELATIVE * (fabs(s.value) + bounded_radius(s));
     s.worst += DIV_RELATIVE * (fabs(s.value) + s.worst);
@@ -54,7 +63,7 @@ void kda_l2_norm(struct bounded *x, size_t n, float eps)
 
 struct bounded kda_gate_value(float g_raw, float dt_bias, float a_log, float lower_bound)
 {
-    struct bounded rate = exp_of(exactly((double)a_log), KDA_EXP_ULPS, format_fp32);
+    struct bounded rate = exp_of(exactly((double)a_log), kda_exp_ulps((double)a_log), format_fp32);
     struct bounded shifted = plus(exactly((double)g_raw), exactly((double)dt_bias), format_fp32);
     struct bounded weight = kda_sigmoid(times(rate, shifted, format_fp32));
 

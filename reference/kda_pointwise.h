@@ -2,8 +2,8 @@
  * The row-wise and elementwise steps of a KDA block, in fp64 with the bounds of an fp32 kernel.
  *
  * Declared computation: fp32 throughout, multiply-adds fused or not, sums in any tree no deeper
- * than their length; expf within 2 ulp, division, square root and reciprocal square root within 2
- * ulp each (CUDA C++ Programming Guide, "Mathematical Functions": the defaults are closer,
+ * than their length; exp(x) within kda_exp_ulps(x), division, square root and reciprocal square
+ * root within 2 ulp each (CUDA C++ Programming Guide, "Mathematical Functions": the defaults are closer,
  * -prec-div=false is 2 ulp). A bf16 result is rounded once at the end. Results are given BEFORE
  * that rounding; see rounded() of bounds.h.
  */
@@ -14,8 +14,12 @@
 
 #include "reference/bounds.h"
 
-#define KDA_EXP_ULPS 2.0
 #define KDA_DIV_ULPS 2.0
+
+/* What exp(x) may err by: expf has 2 ulp, __expf 2 + floor(|1.173 x|) (CUDA C++ Programming Guide,
+   "Mathematical Functions"), and exp2f(x log2(e)) less: its argument is a product and a constant,
+   each rounded, |x| u together twice, so 2 + |x| ulp. */
+double kda_exp_ulps(double x);
 
 /* 1 / (1 + exp(-x)). */
 struct bounded kda_sigmoid(struct bounded x);

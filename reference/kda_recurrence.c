@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "reference/detmath.h"
+#include "reference/kda_pointwise.h"
 
 /* The reference's own roundings obey the same recurrence at u = 2^-53, 2^-29 of fp32's; doubled. */
 #define OWN_SHARE 0x1p-28
@@ -147,10 +148,12 @@ static void token_open(struct token *t, const struct kda_tokens *all, size_t i)
     t->key = all->key + i * d;
     t->value = all->value + i * d;
     t->beta = all->beta[i];
+    double farthest = 0.0; /* from 0, of the log decays */
     t->max_decay = 0.0;
     for (size_t k = 0; k < d; k++) {
         t->decay[k] = det_exp(gate[k]);
         t->query[k] = all->scale * query[k];
+        farthest = fabs(gate[k]) > farthest ? fabs(gate[k]) : farthest;
         t->max_decay = t->decay[k] > t->max_decay ? t->decay[k] : t->max_decay;
         key_square += t->key[k] * t->key[k];
         query_square += t->query[k] * t->query[k];
@@ -160,9 +163,9 @@ static void token_open(struct token *t, const struct kda_tokens *all, size_t i)
     t->key_error = all->key_error ? all->key_error[i] : 0.0;
     t->value_error = all->value_error ? all->value_error + i * d : NULL;
     t->beta_error = all->beta_error ? all->beta_error[i] : 0.0;
-    t->exp_error = KDA_EXP_ERROR;
+    t->exp_error = 2.0 * U_FP32 * kda_exp_ulps(farthest);
     if (all->gate_error)
-        t->exp_error = (1.0 + KDA_EXP_ERROR) * (1.0 + det_expm1(all->gate_error[i])) - 1.0;
+        t->exp_error = (1.0 + t->exp_error) * (1.0 + det_expm1(all->gate_error[i])) - 1.0;
     t->decay_error = (1.0 + t->exp_error) * (1.0 + U_FP32) - 1.0;
     t->key_norm = sqrt(key_square);
     t->query_norm = sqrt(query_square);

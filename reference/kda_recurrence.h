@@ -10,8 +10,8 @@
  * S is [D, D], key channel first. The gate is a LOG decay, one per key channel.
  *
  * Declared computation: fp32 throughout, multiply-adds fused or not; the two sums over D in any
- * order or tree; the scale applied to the query or to the sum; expf within 2 ulp, which may flush
- * a subnormal result. Operands are exact, but for the radii that a caller may state.
+ * order or tree; the scale applied to the query or to the sum; exp(x) within kda_exp_ulps(x) of
+ * kda_pointwise.h, which may flush a subnormal result. Operands are exact, but for the radii that a caller may state.
  *
  * Bounds. Elementwise worst cases explode: every token multiplies them by |I - beta k k^T| taken
  * element by element. So the state carries, per value column, radii in the 2-norm: in the norm
@@ -34,7 +34,8 @@
 
 #include "reference/bounds.h"
 
-/* expf's relative error: 2 ulp of at most 2u each (reference/kda_pointwise.h has the source). */
+/* expf's relative error, 2 ulp of at most 2u each, for the exponents of the chunked form, whose own
+   roundings (u |x| each) are the larger part; see kda_exp_ulps(). */
 #define KDA_EXP_ERROR (4.0 * U_FP32)
 
 /* Consecutive tokens of one head, packed. */

@@ -12,7 +12,8 @@ extern const char *const conv_states[]; /* choices of "state": carried, zero */
 
 #define CONV_CONTRACT                                                                              \
     "bf16 input, weight, bias and result, fp32 state; fp32 sums in any order, multiply-adds "      \
-    "fused or not; expf, division and root within 2 ulp; one rounding to bf16; state moved bit "   \
+    "fused or not; exp(x) within 2 + 1.173 |x| ulp, division and root within 2; one rounding to "  \
+    "bf16; state moved bit "                                                                       \
     "for bit"
 
 /* How large a channel's values are: the channels of one group of 128 (a head) share it. Every

@@ -249,8 +249,8 @@ const struct op operator_kda_gate = {
     .entries = entries,
     .params = params,
     .contract =
-        "bf16 raw gate, fp32 parameters and result; fp32, multiply-adds fused or not; expf and "
-        "division within 2 ulp",
+        "bf16 raw gate, fp32 parameters and result; fp32, multiply-adds fused or not; exp(x) "
+        "within 2 + 1.173 |x| ulp, division within 2",
     .reference_version = 1,
     .shape = shape,
     .reference = reference,

@@ -182,7 +182,8 @@ const struct op operator_kda_o_norm = {
     .entries = entries,
     .params = params,
     .contract = "fp32 input, bf16 gate, weight and result; fp32 sum of squares in any order, "
-                "multiply-adds fused or not; expf, root, division and rsqrtf within 2 ulp; one "
+                "multiply-adds fused or not; exp(x) within 2 + 1.173 |x| ulp, root, "
+                "division and rsqrtf within 2; one "
                 "rounding to bf16",
     .reference_version = 1,
     .shape = shape,

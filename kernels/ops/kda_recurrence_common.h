@@ -29,7 +29,7 @@ extern const char *const kda_pads[]; /* what rows t >= T hold: poison, blank (ze
 
 #define KDA_RECURRENCE_CONTRACT                                                                    \
     "fp32 state and sums, bf16 or fp32 operands; sums over D in any order, multiply-adds fused "   \
-    "or not; expf within 2 ulp, subnormal results possibly flushed"
+    "or not; exp(x) within 2 + 1.173 |x| ulp, subnormal results possibly flushed"
 #define KDA_CHUNK_CONTRACT                                                                         \
     "fp32 throughout; gc in sequence or by a scan tree, exponents as differences of gc, forward "  \
     "substitution by rows, sums in any order, multiply-adds fused or not; expf within 2 ulp, "     \
