@@ -153,7 +153,10 @@ static void one_exact_bit_counts(void **state)
 {
     struct fixture *f = *state;
     ((uint32_t *)f->data[TOY_Y])[31] ^= 1;
-    expect_fail(f, "golden", "y[row=3 col=1] does not hold the exact bits");
+    expect_fail(f, "golden", "y[row=3 col=1] is ");
+    expect_fail(f, "golden", "and must be the same bits (1 of ");
+    put(f, TOY_Y, 31, 123.0);
+    expect_fail(f, "golden", "y[row=3 col=1] is 123, golden ");
 }
 
 static void what_was_not_written_is_found(void **state)

@@ -95,8 +95,13 @@ static void compare_exact(struct element el, const struct expectation *e, struct
     s->exacts++;
     if (el.buffer->role == ROLE_INOUT)
         s->idle += memcmp((const char *)el.before + el.i * size, want, size) == 0;
-    if (memcmp((const char *)el.after + el.i * size, want, size) != 0)
-        count_in(&s->exact_bad, el.i);
+    if (memcmp((const char *)el.after + el.i * size, want, size) == 0)
+        return;
+    if (s->exact_bad.count == 0) {
+        s->exact_value = dtype_load(t, el.after, el.i);
+        s->exact_golden = dtype_load(t, want, 0);
+    }
+    count_in(&s->exact_bad, el.i);
 }
 
 static void compare_element(struct element el, const struct expectation *e, struct buffer_stats *s)

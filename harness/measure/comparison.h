@@ -44,8 +44,9 @@ struct buffer_stats {
     double max_error;    /* infinite when NaN was met */
     double ratio_likely; /* max error/likely; 0/0 is 0, x/0 is infinite; infinite with exact_bad */
     double ratio_worst;
-    size_t at;                   /* the VALUE element with the largest error/bound */
-    double value, golden, bound; /* of that element */
+    size_t at;                        /* the VALUE element with the largest error/bound */
+    double value, golden, bound;      /* of that element */
+    double exact_value, exact_golden; /* of exact_bad.first */
 };
 
 /* `before` and `after` are the buffer's contents around the run. */

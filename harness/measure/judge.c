@@ -87,8 +87,10 @@ static bool find_golden(const struct problem *p, const struct evidence *ev, stru
     char at[128], nans[64] = "";
     if (s->exact_bad.count > 0) {
         where(&p->buffer[pick], s->exact_bad.first, at);
-        snprintf(f.out, f.n, "%s does not hold the exact bits (%zu of %zu such elements)", at,
-                 s->exact_bad.count, s->exacts);
+        snprintf(f.out, f.n,
+                 "%s is %.9g, golden %.9g, and must be the same bits (%zu of %zu such elements "
+                 "differ)",
+                 at, s->exact_value, s->exact_golden, s->exact_bad.count, s->exacts);
         return true;
     }
     where(&p->buffer[pick], s->at, at);
