@@ -22,7 +22,7 @@ struct bits_comparison {
     size_t nrows;
     const struct device_stamp *base, *next; /* NULL for a side without verdicts */
     size_t cases;                           /* of which at least one buffer was compared */
-    size_t left_out; /* cases of either side that the other lacks or has no bits for */
+    size_t left_out; /* cases that one side lacks, or in which nothing was to be written */
 };
 
 /*
