@@ -122,6 +122,11 @@ static void folders_are_made_and_listed_in_order(void **state)
     scratch_write(scratch_path(s, "a/0", path, sizeof path), "");
     assert_int_equal(dir_each(scratch_path(s, "a", path, sizeof path), collect, &seen, &err), 0);
     assert_string_equal(seen.data, "0 Z zz "); /* files only: not the folder b */
+    text_clear(&seen);
+    assert_int_equal(symlink("nowhere", scratch_path(s, "a/link", path, sizeof path)), 0);
+    assert_int_equal(dir_each(scratch_path(s, "a", path, sizeof path), collect, &seen, &err), 0);
+    assert_string_equal(seen.data,
+                        "0 Z link zz "); /* whoever opens it will say that it is broken */
     scratch_write(scratch_path(s, "a/stop", path, sizeof path), "");
     assert_int_equal(dir_each(scratch_path(s, "a", path, sizeof path), collect, &seen, &err), -1);
     assert_int_equal(dir_make(scratch_path(s, "a/zz/x", path, sizeof path), &err), -1);

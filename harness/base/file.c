@@ -197,11 +197,14 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static bool is_regular(DIR *dir, const char *name)
+/* A link to nowhere counts: to pass it over would lose a file without a word. */
+static bool is_file(DIR *dir, const char *name)
 {
     struct stat st;
 
-    return fstatat(dirfd(dir), name, &st, 0) == 0 && S_ISREG(st.st_mode);
+    if (fstatat(dirfd(dir), name, &st, 0) == 0)
+        return S_ISREG(st.st_mode);
+    return fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
 int dir_each(const char *path, int (*visit)(const char *name, void *ctx, struct err *err),
@@ -215,7 +218,7 @@ int dir_each(const char *path, int (*visit)(const char *name, void *ctx, struct 
     if (!dir)
         return err_set(err, ERR_INPUT, "%s: cannot read the directory: %s", path, strerror(errno));
     for (struct dirent *d; (d = readdir(dir)) != NULL;) {
-        if (!is_regular(dir, d->d_name))
+        if (!is_file(dir, d->d_name))
             continue;
         names = xrealloc(names, count + 1, sizeof *names);
         names[count++] = xstrdup(d->d_name);

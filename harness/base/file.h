@@ -25,8 +25,8 @@ int dir_make(const char *path, struct err *err);
 
 bool file_exists(const char *path);
 
-/* Calls `visit` for each regular file name in the directory in byte order of the names; stops and
-   returns -1 when visit does. ERR_INPUT when the directory cannot be read. */
+/* Calls `visit` for the name of each regular file, and each broken link, in the directory, in byte
+   order; stops and returns -1 when visit does. ERR_INPUT when the directory cannot be read. */
 int dir_each(const char *path, int (*visit)(const char *name, void *ctx, struct err *err),
              void *ctx, struct err *err);
 

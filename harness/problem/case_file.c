@@ -252,7 +252,10 @@ int case_file_read(const char *path, struct case_list *list, struct err *err)
         err_context(err, "%s:%u", path, r.line);
         goto out;
     }
-    rc = find_duplicate(list, first, err);
+    if (list->count == first)
+        err_set(err, ERR_INPUT, "%s: holds no case; write one, or remove the file", path);
+    else
+        rc = find_duplicate(list, first, err);
 out:
     if (rc < 0)
         list->count = first;
