@@ -136,6 +136,10 @@ static void bad_cases_say_where_and_how_to_mend(void **state)
         {"printf '[smoke]\\ngdn_fold bach=1\\n' >$D/bad/gdn_fold.case; deltarig list --cases "
          "$D/bad",
          "bad/gdn_fold.case:2: gdn_fold: unknown key 'bach'"},
+        {"printf '[smoke]\\n# gdn_fold\\n' >$D/bad/gdn_fold.case; deltarig list --cases $D/bad",
+         "bad/gdn_fold.case: holds no case; write one, or remove the file"},
+        {"ln -sf nowhere $D/bad/gdn_fold.case; deltarig list --cases $D/bad",
+         "bad/gdn_fold.case: cannot open: No such file"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         expect(2, rows[i][0], rows[i][1]);
@@ -207,6 +211,34 @@ static void results_are_kept_and_shown(void **state)
            "holds something else than results");
     expect(2, "deltarig verify --device cpu --case " PAIR " --out /proc/none/a.jsonl",
            "/proc/none");
+    expect(2,
+           "mkfifo $D/pipe; deltarig verify --device cpu --case " PAIR " --out $D/pipe; "
+           "code=$?; test -p $D/pipe && exit $code",
+           "is not a regular file");
+}
+
+/* The program's own files must not take the number of a stream that is closed. */
+static void closed_and_full_streams_cost_no_results(void **state)
+{
+    (void)state;
+#define THREE "--device cpu --case 'gdn_flag_clear words={2,3,4}' --out $D/s.jsonl"
+    expect(0, "deltarig verify " THREE " >&-; wc -l <$D/s.jsonl", "4");
+    expect(0, "deltarig verify " THREE " >&- 2>&- <&-; wc -l <$D/s.jsonl", "4");
+    expect(0, "deltarig compare $D/s.jsonl $D/s.jsonl", "3 verified");
+    expect(1, "deltarig verify " THREE " >/dev/full", "standard output: cannot write");
+    expect(1, "deltarig list >/dev/full", "standard output: cannot write");
+    expect(0, "deltarig compare $D/s.jsonl $D/s.jsonl", "3 verified");
+#undef THREE
+}
+
+static void two_runs_do_not_share_a_file(void **state)
+{
+    (void)state;
+    expect(0, "deltarig verify --device cpu --case " PAIR " --out $D/w.jsonl", "2 PASS");
+    expect(2,
+           "flock $D/w.jsonl build/deltarig verify --device cpu --case " PAIR " --out $D/w.jsonl",
+           "w.jsonl: another run is writing it");
+    expect(0, "deltarig compare $D/w.jsonl $D/w.jsonl", "2 verified");
 }
 
 static void equal_bits_are_counted(void **state)
@@ -304,6 +336,8 @@ int main(void)
         cmocka_unit_test(nothing_executed_is_exit_3),
         cmocka_unit_test(a_missing_gpu_is_named),
         cmocka_unit_test(results_are_kept_and_shown),
+        cmocka_unit_test(closed_and_full_streams_cost_no_results),
+        cmocka_unit_test(two_runs_do_not_share_a_file),
         cmocka_unit_test(equal_bits_are_counted),
         cmocka_unit_test(the_table_does_not_depend_on_the_workers),
         cmocka_unit_test(resuming_finishes_what_was_cut_short),

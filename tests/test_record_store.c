@@ -293,6 +293,43 @@ static void foreign_files_are_not_appended_to(void **state)
     text_release(&t);
 }
 
+static void a_second_writer_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct store *first = open_store(f), *second = NULL;
+
+    put_verify(f, first, "op a=1");
+    assert_int_equal(store_open(f->path, &f->prov, &f->device, &second, &f->err), -1);
+    assert_int_equal(f->err.kind, ERR_INPUT);
+    assert_non_null(strstr(f->err.text, "another run is writing it"));
+    assert_int_equal(store_discard(f->path, &f->err), -1);
+    put_verify(f, first, "op a=2");
+    store_close(first);
+    assert_int_equal(records_read(f->path, &f->set, &f->err), 0);
+    assert_int_equal(f->set.nruns, 1);
+    assert_int_equal(f->set.nverify, 2);
+    assert_int_equal(store_discard(f->path, &f->err), 0);
+    assert_int_equal(store_discard(f->path, &f->err), 0); /* nothing there */
+    store_close(open_store(f));
+}
+
+static void only_records_are_discarded(void **state)
+{
+    struct fixture *f = *state;
+    char fifo[300], folder[300];
+
+    assert_int_equal(dir_make(scratch_path(&f->scratch, "sub", folder, sizeof folder), &f->err), 0);
+    scratch_write(f->path, "my notes\n");
+    assert_int_equal(store_discard(f->path, &f->err), -1);
+    assert_true(file_exists(f->path));
+    scratch_path(&f->scratch, "pipe", fifo, sizeof fifo);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(store_discard(fifo, &f->err), -1);
+    assert_non_null(strstr(f->err.text, "is not a regular file"));
+    assert_true(file_exists(fifo));
+    assert_int_equal(unlink(fifo), 0);
+}
+
 static void duplicates_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -390,6 +427,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(empty_and_absent_files_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unfinished_line_is_refused_and_mended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(foreign_files_are_not_appended_to, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_second_writer_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_records_are_discarded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(duplicates_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_schemas_are_refused_by_number, set_up, tear_down),
         cmocka_unit_test_setup_teardown(malformed_values_are_refused_by_key, set_up, tear_down),

@@ -211,14 +211,13 @@ static void a_gpu_is_not_its_emulation(void **state)
 static void two_devices_on_one_side_are_refused(void **state)
 {
     struct fixture *f = *state;
-    struct synthetic other;
 
     open_sides(f, H200, H200);
     put_verify(f, 0, "op a=1", VERDICT_PASS);
     put_verify(f, 1, "op a=1", VERDICT_PASS);
-    synthetic_open(&other, f->path[1], "NVIDIA GB10", 0, 9);
-    synthetic_put_verify(&other, synthetic_verify("op a=2", VERDICT_PASS));
-    synthetic_close(&other);
+    synthetic_close(&f->side[1]); /* one writer at a time */
+    synthetic_open(&f->side[1], f->path[1], "NVIDIA GB10", 0, 9);
+    synthetic_put_verify(&f->side[1], synthetic_verify("op a=2", VERDICT_PASS));
     assert_int_equal(compare(f), -1);
     assert_non_null(strstr(f->err.text, "two devices"));
 }
@@ -314,14 +313,13 @@ static void vanished_and_new_cases_are_listed(void **state)
 static void the_last_record_of_a_case_counts(void **state)
 {
     struct fixture *f = *state;
-    struct synthetic again;
 
     open_sides(f, H200, H200);
     put_verify(f, 0, "op a=1", VERDICT_PASS);
     put_verify(f, 1, "op a=1", VERDICT_FAIL);
-    synthetic_open(&again, f->path[1], H200, 0, 9);
-    synthetic_put_verify(&again, synthetic_verify("op a=1", VERDICT_PASS));
-    synthetic_close(&again);
+    synthetic_close(&f->side[1]); /* one writer at a time */
+    synthetic_open(&f->side[1], f->path[1], H200, 0, 9);
+    synthetic_put_verify(&f->side[1], synthetic_verify("op a=1", VERDICT_PASS));
     assert_int_equal(compare(f), 0);
     assert_int_equal(f->c.nverdicts, 0);
     assert_int_equal(f->c.cases_compared, 1);

@@ -269,6 +269,17 @@ static int print_outcome(const struct args *a, struct output *o)
     return o->invalid ? EXIT_FAIL : EXIT_PASS;
 }
 
+/* The default files hold one run, not to be pooled with earlier ones. */
+static int discard_defaults(const struct args *a, const struct output *o, struct err *err)
+{
+    const char *const chosen[BENCHMARK_SIDES] = {a->out, a->against_out};
+
+    for (unsigned i = 0; i < BENCHMARK_SIDES; i++)
+        if (!chosen[i] && o->path[i] && store_discard(o->path[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 static int run(const struct args *a, const struct case_list *cases, struct output *o)
 {
     char goldens[PATH_MAX], sheets[PATH_MAX];
@@ -294,15 +305,13 @@ static int run(const struct args *a, const struct case_list *cases, struct outpu
 
     if (a->out)
         before = file_length(a->out);
-    else if (o->path[0])
-        unlink(o->path[0]); /* a run of its own, not to be pooled with earlier ones */
-    if (!a->against_out && o->path[1])
-        unlink(o->path[1]);
     cli_project_path("build/golden", goldens, sizeof goldens);
     cli_project_path("cases/devices", sheets, sizeof sheets);
     if (!nvtx_available())
         fprintf(stderr, "deltarig: built without NVTX's header: no ranges for profilers\n");
-    rc = benchmark_run(&opt, cases, &sink, &err);
+    rc = discard_defaults(a, o, &err);
+    if (rc == 0)
+        rc = benchmark_run(&opt, cases, &sink, &err);
     for (unsigned i = 0; i < o->sides; i++)
         store_close(o->store[i]);
     nvtx_close(opt.nvtx);

@@ -188,8 +188,8 @@ static int run(const struct args *a, const struct case_list *cases, const struct
     if (find_gb10(&gb10, err) < 0)
         return -1;
     stamp_gb10(&gb10, &stamp);
-    if (!a->out)
-        unlink(fallback);
+    if (!a->out && store_discard(fallback, err) < 0)
+        return -1;
     resources_init(&res);
     if (!store_open(a->out ? a->out : fallback, prov, &stamp, &o->store, err) &&
         !collect(a, &res, o, err))

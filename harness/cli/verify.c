@@ -82,22 +82,6 @@ struct session {
 
 /* --- results file ----------------------------------------------------------------------------- */
 
-/* An earlier run's results are replaced; anything else at that path is not ours to remove. */
-static int remove_old(const char *path, struct err *err)
-{
-    char start[16] = "";
-    FILE *f = fopen(path, "r");
-    if (f == NULL)
-        return 0; /* not there; if it cannot be written either, store_open() says so */
-    size_t n = fread(start, 1, sizeof(start) - 1, f);
-    fclose(f);
-    if (n > 0 && strncmp(start, "{\"schema\":", 10) != 0)
-        return err_set(err, ERR_INPUT,
-                       "%s: holds something else than results; choose another --out", path);
-    unlink(path);
-    return 0;
-}
-
 static int open_store(struct session *s, const struct device_stamp *dev, struct err *err)
 {
     const struct args *a = s->args;
@@ -112,7 +96,7 @@ static int open_store(struct session *s, const struct device_stamp *dev, struct 
         return 0;
     if (a->resume && resume_check_device(&s->resume, s->out, dev, err) < 0)
         return -1;
-    if (!a->resume && remove_old(s->out, err) < 0)
+    if (!a->resume && store_discard(s->out, err) < 0)
         return -1;
     return store_open(s->out, &s->prov, dev, &s->store, err);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 struct store {
     char *path;
+    int lock; /* open and locked until store_close() */
     char run[HASH_HEX];
     struct text line; /* kept between records: benches have long ones */
 };
@@ -153,16 +155,67 @@ static int mend(int fd, const char *path, struct err *err)
     return 0;
 }
 
-static int mend_existing(const char *path, struct err *err)
+/* The workers of a run that was killed hold its lock a moment longer. */
+#define LOCK_TRIES    20
+#define LOCK_PAUSE_NS 50000000L
+
+/* Locks an open file, where the file system has locks. The lock stands on the file, not its name:
+   refuse one that was removed meanwhile. */
+static int lock_file(int fd, const char *path, struct err *err)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    struct stat ours, there;
+    int rc = flock(fd, LOCK_EX | LOCK_NB);
+
+    for (int i = 0; i < LOCK_TRIES && rc < 0 && errno == EWOULDBLOCK; i++) {
+        nanosleep(&pause, NULL);
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    }
+    bool same = fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+                ours.st_dev == there.st_dev;
+    if ((rc < 0 && errno == EWOULDBLOCK) || !same)
+        return err_set(err, ERR_INPUT,
+                       "%s: another run is writing it; wait for it or choose another --out", path);
+    return 0;
+}
+
+/* Makes the file when it is absent, locks and mends it. */
+static int take(const char *path, int *fd, struct err *err)
+{
+    if (file_append_sync(path, "", 0, err) < 0)
+        return -1;
+    *fd = open(path, O_RDWR | O_CLOEXEC);
+    if (*fd < 0)
+        return err_set(err, ERR_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    return lock_file(*fd, path, err) < 0 ? -1 : mend(*fd, path, err);
+}
+
+static int discard(int fd, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INPUT, "%s: is not a regular file; choose another --out", path);
+    if (st.st_size > 0 && !looks_ours(fd, 0))
+        return err_set(err, ERR_INPUT,
+                       "%s: holds something else than results; choose another --out", path);
+    if (lock_file(fd, path, err) < 0)
+        return -1;
+    if (unlink(path) < 0)
+        return err_set(err, ERR_INPUT, "%s: cannot replace: %s", path, strerror(errno));
+    return 0;
+}
+
+int store_discard(const char *path, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait for its writer */
     int rc;
 
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
         return err_set(err, ERR_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    rc = mend(fd, path, err);
+    rc = discard(fd, path, err);
     close(fd);
     return rc;
 }
@@ -187,9 +240,10 @@ int store_open(const char *path, const struct provenance *prov, const struct dev
     struct store *s = xcalloc(1, sizeof *s);
 
     s->path = xstrdup(path);
+    s->lock = -1;
     text_init(&s->line);
     name_run(prov, s->run);
-    if (make_parent(path, err) < 0 || mend_existing(path, err) < 0)
+    if (make_parent(path, err) < 0 || take(path, &s->lock, err) < 0)
         goto fail;
     line_begin(s, "run");
     codec_write(&s->line, schema_provenance, prov);
@@ -209,6 +263,8 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
+    if (s->lock >= 0)
+        close(s->lock);
     text_release(&s->line);
     free(s->path);
     free(s);
