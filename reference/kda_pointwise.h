@@ -3,9 +3,9 @@
  *
  * Declared computation: fp32 throughout, multiply-adds fused or not, sums in any tree no deeper
  * than their length; exp(x) within kda_exp_ulps(x), division, square root and reciprocal square
- * root within 2 ulp each (CUDA C++ Programming Guide, "Mathematical Functions": the defaults are closer,
- * -prec-div=false is 2 ulp). A bf16 result is rounded once at the end. Results are given BEFORE
- * that rounding; see rounded() of bounds.h.
+ * root within 2 ulp each (CUDA C++ Programming Guide, "Mathematical Functions": the defaults are
+ * closer, -prec-div=false is 2 ulp). A bf16 result is rounded once at the end. Results are given
+ * BEFORE that rounding; see rounded() of bounds.h.
  */
 #ifndef REFERENCE_KDA_POINTWISE_H
 #define REFERENCE_KDA_POINTWISE_H

@@ -11,7 +11,8 @@
  *
  * Declared computation: fp32 throughout, multiply-adds fused or not; the two sums over D in any
  * order or tree; the scale applied to the query or to the sum; exp(x) within kda_exp_ulps(x) of
- * kda_pointwise.h, which may flush a subnormal result. Operands are exact, but for the radii that a caller may state.
+ * kda_pointwise.h, which may flush a subnormal result. Operands are exact, but for the radii that
+ * a caller may state.
  *
  * Bounds. Elementwise worst cases explode: every token multiplies them by |I - beta k k^T| taken
  * element by element. So the state carries, per value column, radii in the 2-norm: in the norm
