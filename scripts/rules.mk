@@ -6,7 +6,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 
 # -ffp-contract=off: the reference and the generators promise the same bits on every machine.
 CFLAGS   := -std=c11 $(OPT) -g -ffp-contract=off -fno-strict-aliasing -pthread -D_GNU_SOURCE \
-            -ffile-prefix-map=$(CURDIR)=. $(WARN)
+            -ffile-prefix-map="$(CURDIR)"=. $(WARN)
 # The CUDA toolkit is searched last and only for NVTX's header; deltarig itself needs none of it.
 NVTX_INC := $(firstword $(wildcard $(B)/third_party/nvtx/include) \
               $(patsubst %/bin/nvcc,%/include,$(if $(NVCC),$(realpath $(NVCC)))))
