@@ -145,12 +145,17 @@ void graph_free(struct graph *g);
 /* --- the CPU device's adversarial modes ---------------------------------------------------------
    No effect on CUDA, where device_set_schedule() returns false. */
 
-enum thread_order { ORDER_FORWARD, ORDER_REVERSE, ORDER_RANDOM };
+enum thread_order {
+    ORDER_FORWARD,
+    ORDER_REVERSE,
+    ORDER_RANDOM, /* from here on chance decides: any thread that can run */
+    ORDER_WARPS,  /* a warp as far as it can alone, then a random other */
+};
 enum shared_fill { SHARED_FILL_NAN, SHARED_FILL_ZERO, SHARED_FILL_BIG }; /* before each block */
 
 struct schedule {
     enum thread_order order; /* of threads between barriers, and of blocks */
-    uint64_t seed;           /* for ORDER_RANDOM */
+    uint64_t seed;           /* for ORDER_RANDOM and ORDER_WARPS */
     enum shared_fill fill;   /* static and dynamic shared memory before each block */
     unsigned workers;        /* OS threads that blocks are spread over; 0 = all CPUs */
     bool late_async_copies;  /* cp.async lands as late as its waits allow, instead of at once */

@@ -26,7 +26,7 @@ static const struct plan cpu_plans[] = {
     {"forward order, shared memory of NaN", {ORDER_FORWARD, 0, SHARED_FILL_NAN, 0, false}},
     {"reverse order, shared memory of zeros", {ORDER_REVERSE, 0, SHARED_FILL_ZERO, 0, true}},
     {"random order 1, shared memory of 1e38", {ORDER_RANDOM, 1, SHARED_FILL_BIG, 0, false}},
-    {"random order 2, shared memory of NaN", {ORDER_RANDOM, 2, SHARED_FILL_NAN, 0, true}},
+    {"warp after warp, shared memory of NaN", {ORDER_WARPS, 2, SHARED_FILL_NAN, 0, true}},
 };
 
 static const struct plan cuda_plans[] = {

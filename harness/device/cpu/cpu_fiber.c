@@ -119,12 +119,31 @@ void cpu_release_barrier(struct cpu_worker *w)
     w->vote_count = 0;
 }
 
-/* In random order: brings one of the runnable, started or not, to the place that is taken next.
-   Returns whether that is a started one. */
+/* One of the runnable, by number: those not started, then the others. ORDER_WARPS stays in the warp
+   that ran last while it can, so that it gets as far ahead of the others as the barriers let it.
+   Threads that take turns hide a missing barrier behind warp operations: each has read what it
+   needs before anybody overwrites it. */
+static uint64_t choose(struct cpu_worker *w, uint32_t fresh)
+{
+    if (w->job->schedule.order == ORDER_WARPS && cpu_current) {
+        unsigned warp = cpu_running()->linear / CPU_WARP;
+
+        for (uint32_t i = 0; i < fresh; i++)
+            if (w->fresh[w->started + i] / CPU_WARP == warp)
+                return i;
+        for (uint32_t i = 0; i < w->ready_count; i++)
+            if (w->ready[(w->ready_head + i) % CPU_MAX_THREADS]->linear / CPU_WARP == warp)
+                return fresh + i;
+    }
+    return cpu_random(w) % (fresh + w->ready_count);
+}
+
+/* Brings the chosen one of the runnable to the place that is taken next. Returns whether that is a
+   started one. */
 static bool draw(struct cpu_worker *w)
 {
     uint32_t fresh = w->threads - w->started;
-    uint64_t pick = cpu_random(w) % (fresh + w->ready_count);
+    uint64_t pick = choose(w, fresh);
 
     if (pick < fresh) {
         uint16_t *a = &w->fresh[w->started], *b = &w->fresh[w->started + pick], t = *a;
@@ -149,7 +168,7 @@ static struct cpu_fiber *take(struct cpu_worker *w)
 
     if (w->ready_count == 0 && from_ready)
         return NULL;
-    if (w->job->schedule.order == ORDER_RANDOM)
+    if (w->job->schedule.order >= ORDER_RANDOM)
         from_ready = draw(w);
     if (!from_ready)
         return &w->fiber[w->fresh[w->started++]];

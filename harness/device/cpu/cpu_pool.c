@@ -49,6 +49,7 @@ static uint64_t block_at(const struct cpu_job *job, uint64_t i)
     case ORDER_REVERSE:
         return job->nblocks - 1 - i;
     case ORDER_RANDOM:
+    case ORDER_WARPS:
         break;
     }
     return permute(i, job->nblocks, job->schedule.seed * 0xd1342543de82ef95u + 1);

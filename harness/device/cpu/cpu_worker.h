@@ -168,7 +168,7 @@ static inline void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f)
 {
     struct cpu_fiber *next;
 
-    if (w->started != w->threads || w->ready_count == 0 || w->job->schedule.order == ORDER_RANDOM) {
+    if (w->started != w->threads || w->ready_count == 0 || w->job->schedule.order >= ORDER_RANDOM) {
         cpu_yield_slow(w, f);
         return;
     }
