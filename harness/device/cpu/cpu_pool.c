@@ -260,9 +260,9 @@ int cpu_run(struct cpu_device *dev, struct cpu_job *job, struct err *err)
     pool->wanted = n;
     pool->busy = n; /* the calling thread counts, for the watchdog */
     pool->generation++;
-    if (n > 1)
-        pthread_cond_broadcast(&pool->go);
     pthread_mutex_unlock(&pool->lock);
+    if (n > 1) /* after the unlock: whoever wakes up needs the lock at once */
+        pthread_cond_broadcast(&pool->go);
     work(dev->worker[0], job);
     pthread_mutex_lock(&pool->lock);
     pool->busy--;
