@@ -108,6 +108,7 @@ static void bad_options_are_one_line_and_exit_2(void **state)
         {"deltarig verify --resume", "--resume needs --out FILE"},
         {"deltarig verify --case gdn_woa gdn_fold", "--case and patterns exclude each other"},
         {"deltarig golden --export $D/npy --case " PAIR, "--export takes one case"},
+        {"deltarig bench --aa 2 --out $D/aa.jsonl", "--aa keeps no records"},
         {"deltarig compare --bits $D/a.jsonl", "two record files are needed"},
         {"deltarig compare --bits --common $D/a.jsonl $D/b.jsonl", "--bits only counts"},
     };
@@ -116,6 +117,16 @@ static void bad_options_are_one_line_and_exit_2(void **state)
         if (i > 0)
             assert_int_equal(lines(out.data), 1);
     }
+}
+
+static void each_repeat_against_itself_is_told(void **state)
+{
+    (void)state;
+    expect(0, "deltarig bench --device cpu --aa 2 --rounds 3 --budget 0.01 --case " PAIR,
+           "A/A 1 of 2: 2 rows");
+    assert_non_null(strstr(out.data, "A/A 2 of 2: 2 rows"));
+    assert_non_null(strstr(out.data, "A/A: 2 comparisons of 2 rows"));
+    assert_null(strchr(out.data, '\r')); /* progress is for terminals */
 }
 
 static void bad_cases_say_where_and_how_to_mend(void **state)
@@ -331,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_is_everywhere),
         cmocka_unit_test(bad_options_are_one_line_and_exit_2),
+        cmocka_unit_test(each_repeat_against_itself_is_told),
         cmocka_unit_test(bad_cases_say_where_and_how_to_mend),
         cmocka_unit_test(impossible_dims_are_the_users_to_mend),
         cmocka_unit_test(nothing_executed_is_exit_3),

@@ -76,15 +76,26 @@ struct output {
     struct table table[BENCHMARK_SIDES];
     struct aa aa;
     unsigned valid, invalid;
+    size_t cases;
     double launch_overhead_us, event_tick_us;
-    bool emulated;
+    bool emulated, terminal; /* standard error is one */
 };
+
+/* One line, overwritten by the next; gone when anything else is printed. */
+static void sink_progress(void *ctx, const char *text)
+{
+    const struct output *o = ctx;
+
+    if (o->terminal)
+        fprintf(stderr, "\r%s\033[K%s", text, text[0] ? "" : "\r");
+}
 
 static int sink_opened(void *ctx, const struct device_info *info, struct err *err)
 {
     struct output *o = ctx;
     struct device_stamp stamp;
 
+    sink_progress(o, "");
     stamp_device(info, &stamp);
     o->emulated = stamp.emulated;
     if (!o->args->json) {
@@ -136,8 +147,18 @@ static int sink_result(void *ctx, unsigned repeat, unsigned side, const struct b
 
 static void sink_note(void *ctx, const char *text)
 {
-    (void)ctx;
+    sink_progress(ctx, "");
     fprintf(stderr, "deltarig: bench: %s\n", text);
+}
+
+/* A repeat can be judged once the last of the cases has it. */
+static void sink_repeat_done(void *ctx, unsigned repeat, size_t cases)
+{
+    struct output *o = ctx;
+
+    sink_progress(ctx, "");
+    if (o->args->aa && cases == o->cases)
+        aa_report(&o->aa, repeat);
 }
 
 /* --- cases ------------------------------------------------------------------------------------ */
@@ -255,7 +276,7 @@ static int print_outcome(const struct args *a, struct output *o)
         return EXIT_NOTHING;
     }
     if (a->aa) {
-        aa_report(&o->aa); /* an estimate, not a verdict */
+        aa_total(&o->aa); /* an estimate, not a verdict */
     } else if (!a->json) {
         for (unsigned i = 0; i < o->sides; i++) {
             printf("\n%s%s", titles[i], i ? "\n" : "");
@@ -283,7 +304,15 @@ static int discard_defaults(const struct args *a, const struct output *o, struct
 static int run(const struct args *a, const struct case_list *cases, struct output *o)
 {
     char goldens[PATH_MAX], sheets[PATH_MAX];
-    struct benchmark_sink sink = {o, sink_opened, sink_ceiling, sink_result, sink_note};
+    const struct benchmark_sink sink = {
+        .ctx = o,
+        .opened = sink_opened,
+        .ceiling = sink_ceiling,
+        .result = sink_result,
+        .note = sink_note,
+        .repeat_done = sink_repeat_done,
+        .progress = sink_progress,
+    };
     struct benchmark_options opt = {
         .device = a->device ? a->device : CLI_DEFAULT_DEVICE,
         .sides = o->sides,
@@ -303,6 +332,8 @@ static int run(const struct args *a, const struct case_list *cases, struct outpu
     struct err err = ERR_INIT;
     int rc;
 
+    o->cases = cases->count;
+    o->terminal = isatty(STDERR_FILENO);
     if (a->out)
         before = file_length(a->out);
     cli_project_path("build/golden", goldens, sizeof goldens);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/stats.h"
 
 /* --- the table -------------------------------------------------------------------------------- */
 
@@ -96,6 +97,7 @@ void aa_release(struct aa *a)
 {
     free(a->name);
     free(a->rounds);
+    free(a->detectable);
     memset(a, 0, sizeof *a);
 }
 
@@ -125,34 +127,50 @@ void aa_add(struct aa *a, unsigned repeat, unsigned side, const struct bench_rec
     rounds_collect(&r, 1, &a->rounds[(row * a->repeats + repeat) * 2 + side]);
 }
 
-unsigned aa_report(const struct aa *a)
+void aa_report(struct aa *a, unsigned repeat)
 {
     struct regress_options opt = REGRESS_OPTIONS_INIT;
     struct regress_input *in = xcalloc(a->rows ? a->rows : 1, sizeof *in);
     struct regress_result *out = xcalloc(a->rows ? a->rows : 1, sizeof *out);
-    unsigned called = 0, count[CHANGE_INVALID + 1] = {0};
+    unsigned called = 0, same = 0;
 
-    for (unsigned k = 0; k < a->repeats; k++) {
-        for (size_t i = 0; i < a->rows; i++) {
-            const struct rounds *pair = &a->rounds[(i * a->repeats + k) * 2];
+    for (size_t i = 0; i < a->rows; i++) {
+        const struct rounds *pair = &a->rounds[(i * a->repeats + repeat) * 2];
 
-            in[i] = (struct regress_input){.base = &pair[0], .next = &pair[1]};
-        }
-        regress_judge(in, a->rows, &opt, out);
-        for (size_t i = 0; i < a->rows; i++) {
-            count[out[i].change]++;
-            if (out[i].change != CHANGE_SLOWER && out[i].change != CHANGE_FASTER)
-                continue;
-            called++;
-            printf("A/A %u: %s: %s by %+.2f%% (q %.2g)\n", k + 1, a->name[i],
-                   change_name(out[i].change), 100 * out[i].effect, out[i].q);
-        }
+        in[i] = (struct regress_input){.base = &pair[0], .next = &pair[1]};
     }
-    printf("A/A: %u comparisons of %zu rows:", a->repeats, a->rows);
-    for (int c = 0; c <= CHANGE_INVALID; c++)
-        printf(" %s %u", change_name((enum change)c), count[c]);
-    printf("; called although nothing changed: %u of %zu\n", called, a->rows * a->repeats);
+    regress_judge(in, a->rows, &opt, out);
+    a->detectable = xrealloc(a->detectable, a->ndetectable + a->rows + 1, sizeof *a->detectable);
+    for (size_t i = 0; i < a->rows; i++) {
+        if (!isnan(out[i].detectable))
+            a->detectable[a->ndetectable++] = out[i].detectable;
+        a->count[out[i].change]++;
+        same += out[i].change == CHANGE_SAME;
+        if (out[i].change != CHANGE_SLOWER && out[i].change != CHANGE_FASTER)
+            continue;
+        called++;
+        printf("A/A %u: %s: %s by %+.2f%% (q %.2g)\n", repeat + 1, a->name[i],
+               change_name(out[i].change), 100 * out[i].effect, out[i].q);
+    }
+    printf("A/A %u of %u: %zu rows, %u SAME, %u called\n", repeat + 1, a->repeats, a->rows, same,
+           called);
+    fflush(stdout); /* a run that is cut off has said so much */
+    a->called += called;
+    a->reported++;
     free(in);
     free(out);
-    return called;
+}
+
+void aa_total(const struct aa *a)
+{
+    printf("A/A: %u comparisons of %zu rows:", a->reported, a->rows);
+    for (int c = 0; c <= CHANGE_INVALID; c++)
+        printf(" %s %u", change_name((enum change)c), a->count[c]);
+    printf("; called although nothing changed: %u of %zu\n", a->called, a->rows * a->reported);
+    if (a->ndetectable)
+        printf(
+            "smallest slowdown that a row would have shown: %.2f%% in half of them, %.2f%% in nine "
+            "of ten\n",
+            100 * stats_quantile(a->detectable, a->ndetectable, 0.5),
+            100 * stats_quantile(a->detectable, a->ndetectable, 0.9));
 }

@@ -16,18 +16,22 @@ void print_table(const struct table *t);
 
 /* The rounds of every record, by comparison, row and side. */
 struct aa {
-    unsigned repeats;
-    size_t rows, capacity; /* of one comparison: cases times temperatures */
-    char (*name)[600];     /* per row */
-    struct rounds *rounds; /* [row][repeat][side] */
+    unsigned repeats, reported, called; /* called: SLOWER or FASTER among those reported */
+    size_t rows, capacity;              /* of one comparison: cases times temperatures */
+    unsigned count[CHANGE_INVALID + 1]; /* verdicts of those reported */
+    char (*name)[600];                  /* per row */
+    struct rounds *rounds;              /* [row][repeat][side] */
+    double *detectable; /* of each row of each reported repeat, as struct regress_result */
+    size_t ndetectable;
 };
 
 void aa_init(struct aa *a, unsigned repeats);
 void aa_release(struct aa *a);
 void aa_add(struct aa *a, unsigned repeat, unsigned side, const struct bench_record *r);
 
-/* Judges each repeat as one suite, prints what was called and the totals; returns how many
-   rows were called SLOWER or FASTER. */
-unsigned aa_report(const struct aa *a);
+/* Judges a repeat as one suite and prints what was called in it. */
+void aa_report(struct aa *a, unsigned repeat);
+/* The totals of what was reported. */
+void aa_total(const struct aa *a);
 
 #endif

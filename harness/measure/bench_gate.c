@@ -27,6 +27,7 @@ struct gate_worker {
 struct gate {
     const struct benchmark_sink *sink;
     struct bench_item *item;
+    size_t count, done;
     unsigned skipped;
     const struct bench_item *first_skipped;
 };
@@ -97,6 +98,9 @@ static int gate_done(void *parent, size_t index, const void *result, struct err 
     char text[1280];
 
     (void)err;
+    snprintf(text, sizeof text, "verified %zu of %zu", ++g->done, g->count);
+    if (g->sink->progress)
+        g->sink->progress(g->sink->ctx, text);
     if (r->verdict == VERDICT_PASS)
         return 0;
     it->rejected = true;
@@ -139,7 +143,7 @@ int bench_gate(const struct benchmark_options *opt, const struct benchmark_sink 
     unsigned jobs = opt->workers ? opt->workers : parallel_cpus();
     struct gate_worker worker = {
         .opt = opt, .item = item, .jobs = jobs < count ? jobs : (unsigned)count};
-    struct gate gate = {.sink = sink, .item = item};
+    struct gate gate = {.sink = sink, .item = item, .count = count};
     const struct supervisor_job job = {
         .count = count,
         .result_size = sizeof(struct gate_result),

@@ -1,8 +1,10 @@
 #include "measure/benchmark.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -13,8 +15,10 @@
 
 #define FALSE_DISCOVERIES 0.05 /* the rate that `compare` holds by default */
 
-/* Of buffers in one batch; the host holds about six times that, the device twice. */
-#define BATCH_BYTES ((size_t)2 << 30)
+/* Of buffers in one batch: the host holds about six times that, the device twice; both are the
+   same memory on an integrated GPU. More than the limit would only make rounds long. */
+#define BATCH_SHARE 16
+#define BATCH_LIMIT ((uint64_t)8 << 30)
 
 struct session {
     const struct benchmark_options *opt;
@@ -38,6 +42,20 @@ struct session {
 static void note(const struct session *s, const char *text)
 {
     s->sink->note(s->sink->ctx, text);
+}
+
+__attribute__((format(printf, 2, 3))) static void progress(const struct session *s, const char *fmt,
+                                                           ...)
+{
+    char text[120];
+    va_list args;
+
+    if (!s->sink->progress)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    s->sink->progress(s->sink->ctx, text);
 }
 
 /* --- device ----------------------------------------------------------------------------------- */
@@ -205,6 +223,15 @@ static bool device_works(struct session *s)
     return device_sync(s->device, &ignored) == 0;
 }
 
+static uint64_t batch_bytes(const struct session *s)
+{
+    uint64_t host = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t device = device_info(s->device)->memory_bytes;
+    uint64_t share = (host < device ? host : device) / BATCH_SHARE;
+
+    return share < BATCH_LIMIT ? share : BATCH_LIMIT;
+}
+
 static void case_begin(const struct session *s, const struct bench_item *it)
 {
     nvtx_case_begin(s->opt->nvtx, it->tc->text, case_hash(it->tc).lo);
@@ -214,11 +241,14 @@ static void case_begin(const struct session *s, const struct bench_item *it)
    *to is the first item after it. 1: the device was lost to one of them, which is now rejected. */
 static int open_batch(struct session *s, size_t from, size_t *to)
 {
-    size_t bytes = 0, i = from;
+    uint64_t bytes = 0, most = batch_bytes(s);
+    size_t i = from;
 
-    while (i < s->nitems && (bytes < BATCH_BYTES || i % s->opt->sides)) {
+    while (i < s->nitems && (bytes < most || i % s->opt->sides)) {
         struct bench_item *it = &s->item[i++];
         int rc;
+
+        progress(s, "preparing %zu of %zu", i, s->nitems);
 
         *to = i;
         if (it->rejected)
@@ -247,9 +277,12 @@ static struct bench_item *in_turn(struct session *s, size_t i, unsigned round)
 }
 
 /* 0 done, 1 the device was lost, -1 the run must end. */
-static int run_rounds(struct session *s, size_t from, size_t to, struct err *err)
+static int run_rounds(struct session *s, size_t from, size_t to, unsigned repeat, struct err *err)
 {
     for (unsigned r = 0; r < s->bench.rounds; r++) {
+        progress(s, "cases %zu to %zu of %zu, repeat %u of %u, round %u of %u",
+                 from / s->opt->sides + 1, to / s->opt->sides, s->nitems / s->opt->sides,
+                 repeat + 1, s->opt->repeats ? s->opt->repeats : 1, r + 1, s->bench.rounds);
         for (size_t i = from; i < to; i++) {
             struct bench_item *it = in_turn(s, i, r);
             int rc;
@@ -326,13 +359,15 @@ static int run_batch(struct session *s, size_t from, size_t to, unsigned *repeat
 
         for (size_t i = from; i < to; i++)
             bench_item_reset(&s->item[i]);
-        rc = run_rounds(s, from, to, err);
+        rc = run_rounds(s, from, to, *repeat, err);
         if (rc == 0 && *repeat + 1 == repeats) /* once is enough: the buffers stay the same */
             rc = finish_batch(s, from, to);
         if (rc)
             return rc;
         if (hand_out(s, from, to, *repeat, err) < 0)
             return -1;
+        if (s->sink->repeat_done)
+            s->sink->repeat_done(s->sink->ctx, *repeat, to / s->opt->sides);
     }
     return 0;
 }

@@ -48,6 +48,10 @@ struct benchmark_sink {
     int (*result)(void *ctx, unsigned repeat, unsigned side, const struct bench_record *rec,
                   struct err *err);
     void (*note)(void *ctx, const char *text); /* what the user should see as it happens */
+    /* Records of `repeat` have come for all of the first `cases` of the list. May be NULL. */
+    void (*repeat_done)(void *ctx, unsigned repeat, size_t cases);
+    /* What goes on just now, a few words; for a terminal. May be NULL. */
+    void (*progress)(void *ctx, const char *text);
 };
 
 /* -1 when the run could not go on; what was handed out before stays valid. */

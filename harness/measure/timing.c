@@ -51,6 +51,7 @@ struct timing_params timing_params_default(const struct device_info *info, enum 
         .rounds = 12, /* record/regress.h: enough to call one change among 100 cases */
         .budget_s = 0.5,
         .min_per_round = 3,
+        .long_run_us = 1000, /* else a few long cases take the time of all the others */
         .max_per_round = 400,
         .precision = 0.005,
         .window_us = 300,
@@ -277,7 +278,7 @@ int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struc
 {
     const struct timing_params *p = &t->params;
     double from = timing_now_s(), share = p->budget_s / (p->rounds ? p->rounds : 1);
-    unsigned taken = 0;
+    unsigned taken = 0, least = t->estimate_us > p->long_run_us ? 1 : p->min_per_round;
 
     while (taken < p->max_per_round) {
         double us;
@@ -286,7 +287,7 @@ int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struc
             return -1;
         keep_sample(rig, t, round, us);
         taken++;
-        if (taken < p->min_per_round)
+        if (taken < least)
             continue;
         if (timing_now_s() - from >= share)
             break;

@@ -45,9 +45,10 @@ struct timing_subject {
 struct timing_params {
     enum temperature temperature;
     unsigned rounds; /* the budget is divided among them */
-    double budget_s; /* wall seconds over all rounds; at least min_per_round samples are
-                               taken in each round whatever they cost */
+    double budget_s; /* wall seconds over all rounds; at least min_per_round samples are taken
+                        in each round whatever they cost, of a long run one */
     unsigned min_per_round;
+    double long_run_us;
     unsigned max_per_round;
     double precision;      /* stop when the 95% interval of the median is within this share of it on
                                either side */
