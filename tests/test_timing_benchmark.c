@@ -20,7 +20,7 @@
 
 /* What a run handed out. */
 struct seen {
-    unsigned opened, ceilings, results;
+    unsigned opened, ceilings, results, repeats_done;
     struct bench_record record[MAX_RESULTS]; /* samples are not kept */
     unsigned repeat[MAX_RESULTS], side[MAX_RESULTS];
     double first_at_s[MAX_RESULTS];
@@ -74,9 +74,23 @@ static void on_note(void *ctx, const char *text)
     snprintf(s->note, sizeof s->note, "%s", text);
 }
 
+static void on_repeat_done(void *ctx, unsigned repeat, size_t cases)
+{
+    struct seen *s = ctx;
+
+    assert_int_equal(repeat, s->repeats_done++);
+    assert_int_equal(cases, 1);
+    assert_true(s->results > 0); /* its records came before */
+}
+
 static void run_case(struct benchmark_options *opt, const char *text, struct seen *s)
 {
-    const struct benchmark_sink sink = {s, on_opened, on_ceiling, on_result, on_note};
+    const struct benchmark_sink sink = {.ctx = s,
+                                        .opened = on_opened,
+                                        .ceiling = on_ceiling,
+                                        .result = on_result,
+                                        .note = on_note,
+                                        .repeat_done = on_repeat_done};
     struct case_list cases;
     struct err err = ERR_INIT;
 
@@ -103,6 +117,7 @@ static void test_a_right_kernel_is_timed(void **data)
     (void)data;
     run_case(&opt, CASE, &s);
     assert_int_equal(s.results, 2); /* one temperature on the CPU device, two repeats */
+    assert_int_equal(s.repeats_done, 2);
     for (unsigned i = 0; i < 2; i++) {
         const struct bench_record *r = &s.record[i];
 
