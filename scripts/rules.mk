@@ -102,6 +102,8 @@ TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
 # Each tests/<folder>/*.c is a shared object for one test (an NVTX recorder, a driver that fails).
 TEST_SO   := $(patsubst tests/%.c,$(B)/tests/%.so,$(sort $(wildcard tests/*/*.c)))
 TEST_CPU  := $(patsubst tests/cpu/%.cu,$(B)/tests/cpu/%.so,$(sort $(wildcard tests/cpu/*.cu)))
+# Our own kernels again, for the test that counts the bytes they touch.
+TEST_CPU  += $(patsubst %.cu,$(B)/kernels/cpu-counting/%.so,$(notdir $(CU)))
 
 $(B)/tests/test_%: $(B)/obj/tests/test_%.c.o $(LIB_O)
 	@mkdir -p $(@D)
@@ -117,6 +119,11 @@ $(B)/tests/cpu/%.so: tests/cpu/%.cu $(PREPASS) scripts/build-cpu-module $(CPU_SH
 	@mkdir -p $(@D)
 	@echo "  CPU     $<"
 	@scripts/build-cpu-module $< $@
+
+$(B)/kernels/cpu-counting/%.so: %.cu $(PREPASS) scripts/build-cpu-module scripts/counting-c++ $(CPU_SHIM)
+	@mkdir -p $(@D)
+	@echo "  COUNT   $<"
+	@CXX=scripts/counting-c++ scripts/build-cpu-module $< $@
 
 DEPS := $(patsubst %.o,%.d,$(LIB_O) $(MAIN_O)) $(TEST_SO:.so=.d) $(CPU_SO:.so=.d) $(FATBIN:.fatbin=.d) \
         $(TEST_CPU:.so=.d) $(patsubst tests/%.c,$(B)/obj/tests/%.c.d,$(TEST_C))

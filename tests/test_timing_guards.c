@@ -30,7 +30,7 @@ struct fixture {
 static void set_up(struct fixture *f)
 {
     memset(f, 0, sizeof *f);
-    f->floor = (struct roof_floor){80, "memory"};
+    f->floor = (struct roof_floor){80, "memory", 80};
     f->r.sample = f->s;
     f->r.nsamples = SAMPLES;
     f->r.launches_per_sample = 1;
@@ -146,19 +146,22 @@ static void test_faster_than_possible(void **data)
 
     (void)data;
     set_up(&f);
-    f.floor.us = 101;
+    f.floor.least_us = f.floor.us = 101;
     assert_outcome(&f, false, "faster than possible: 100 us");
-    assert_non_null(strstr(f.r.reason, "the memory roof measured in this run allows no less than "
-                                       "101 us"));
+    assert_non_null(strstr(f.r.reason, "the roofs measured in this run allow no less than 101 us"));
     set_up(&f);
-    f.floor.us = 100.01; /* within the interval: not proven */
+    f.floor = (struct roof_floor){150, "compute", 50}; /* fp32 work on a faster unit */
+    assert_outcome(&f, true, "");
+    assert_true(fabs(f.r.roof_percent * f.r.median_us - 100 * 150) < 1e-6);
+    set_up(&f);
+    f.floor.least_us = f.floor.us = 100.01; /* within the interval: not proven */
     assert_outcome(&f, true, "");
     set_up(&f);
     f.r.nsamples = 3; /* no interval, but every one of them is too fast */
-    f.floor.us = 101;
+    f.floor.least_us = f.floor.us = 101;
     assert_outcome(&f, false, "faster than possible");
     set_up(&f);
-    f.floor = (struct roof_floor){NAN64, ""}; /* nothing measured to hold it against */
+    f.floor = (struct roof_floor){NAN64, "", NAN64}; /* nothing measured to hold it against */
     assert_outcome(&f, true, "");
     assert_true(isnan(f.r.roof_percent));
     assert_string_equal(f.r.roof, "");
@@ -170,7 +173,7 @@ static void test_too_few_ticks(void **data)
 
     (void)data;
     set_up(&f);
-    f.floor.us = 0;
+    f.floor.least_us = f.floor.us = 0;
     f.r.event_tick_us = 11;
     assert_outcome(&f, false, "spans only 9.1 ticks of the 11 us timer");
     set_up(&f);
@@ -256,8 +259,13 @@ static void test_floor(void **data)
     assert_floor(10000, 4000, 0, BENCH_HOT, 10.4, "memory");
     assert_floor(1000, 0, 500, BENCH_COLD, 5, "compute");
     assert_floor(0, 0, 0, BENCH_COLD, 0, "memory");
+    c.flops = 500; /* 5 us of fp32 multiply-adds, 0.5 us on the matrix units */
+    assert_true(fabs(roof_floor(&c, &roofs, BENCH_COLD).us - 5) < 1e-9);
+    assert_true(fabs(roof_floor(&c, &roofs, BENCH_COLD).least_us - 0.5) < 1e-9);
+    c.flops = 0;
     unknown.dram_write = NAN64;
     assert_true(isnan(roof_floor(&c, &unknown, BENCH_COLD).us));
+    assert_true(isnan(roof_floor(&c, &unknown, BENCH_COLD).least_us));
     roofs_init(&unknown);
     assert_true(isnan(roof_floor(&c, &unknown, BENCH_HOT).us));
 }

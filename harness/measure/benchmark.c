@@ -335,7 +335,7 @@ static int hand_out(struct session *s, size_t from, size_t to, unsigned repeat, 
             }
     clock = run_clock_mhz(view, (unsigned)n);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct roof_floor floor = {NAN64, ""};
+        struct roof_floor floor = {NAN64, "", NAN64};
         double precision = owner[i]->timing[rec[i].temperature].params.precision;
 
         if (owner[i]->runner)

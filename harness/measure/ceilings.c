@@ -233,7 +233,7 @@ int ceilings_measure(struct ceilings *c, const struct device_sheet *sheet, struc
                        [DRAM_READ] = &c->roofs.dram_read, [DRAM_WRITE] = &c->roofs.dram_write,
                        [DRAM_COPY] = &c->roofs.dram_copy, [L2_READ] = &c->roofs.l2_read,
                        [FFMA] = &c->roofs.ffma,           [UNFUSED] = &unused,
-                       [BF16_MMA] = &c->roofs.bf16_mma,   [TF32_MMA] = &unused,
+                       [BF16_MMA] = &c->roofs.bf16_mma,   [TF32_MMA] = &c->roofs.tf32_mma,
                    };
     struct ceiling_record *launch = &c->record[KINDS];
 

@@ -7,7 +7,7 @@
 
 void roofs_init(struct roofs *r)
 {
-    *r = (struct roofs){NAN64, NAN64, NAN64, NAN64, NAN64, NAN64, NAN64};
+    *r = (struct roofs){NAN64, NAN64, NAN64, NAN64, NAN64, NAN64, NAN64, NAN64};
 }
 
 /* work / rate, 0 for no work whatever the rate; NaN for either is NaN. */
@@ -38,17 +38,21 @@ static double memory_us(const struct cost *c, const struct roofs *r, enum temper
 static struct roof_floor binding(double memory, double compute)
 {
     if (isnan(memory) || isnan(compute))
-        return (struct roof_floor){NAN64, ""};
+        return (struct roof_floor){NAN64, "", NAN64};
     if (compute > memory)
-        return (struct roof_floor){compute, "compute"};
-    return (struct roof_floor){memory, "memory"};
+        return (struct roof_floor){compute, "compute", compute};
+    return (struct roof_floor){memory, "memory", memory};
 }
 
 struct roof_floor roof_floor(const struct cost *cost, const struct roofs *r, enum temperature t)
 {
     double rate = cost->unit == COST_BF16_MMA ? r->bf16_mma : r->ffma;
+    double fastest = fmax(rate, fmax(r->ffma, fmax(r->bf16_mma, r->tf32_mma))); /* skips NaN */
+    double memory = memory_us(cost, r, t);
+    struct roof_floor floor = binding(memory, time_of(cost->flops, rate));
 
-    return binding(memory_us(cost, r, t), time_of(cost->flops, rate));
+    floor.least_us = binding(memory, time_of(cost->flops, fastest)).us;
+    return floor;
 }
 
 /* In units of work per microsecond: 1 GB/s is 1e3 bytes/us, 1 TFLOP/s is 1e6 flops/us. */

@@ -7,6 +7,10 @@
  *          L2, as far as it is large enough.
  *   hot    as many bytes as the L2 holds may come from and stay in it; the rest crosses DRAM.
  * DRAM's rate is the best of read, write and copy; the L2's is that of reads.
+ *
+ * Flops have two roofs. The operator's unit is what a kernel is held against in percent. But the
+ * same flops may be done by any unit (fp32 products split over tf32 matrix instructions, say), so
+ * only a time below the fastest unit's is impossible.
  */
 #ifndef MEASURE_ROOF_H
 #define MEASURE_ROOF_H
@@ -18,13 +22,14 @@
 /* Rates in bytes and flops per microsecond; NAN where nobody measured. */
 struct roofs {
     double dram_read, dram_write, dram_copy, l2_read;
-    double ffma, bf16_mma;
+    double ffma, bf16_mma, tf32_mma;
     double l2_bytes;
 };
 
 struct roof_floor {
     double us;        /* NAN when a rate that it needs is not there */
     const char *roof; /* "memory" or "compute": the binding one */
+    double least_us;  /* with the flops on the fastest unit: below it a time is impossible */
 };
 
 void roofs_init(struct roofs *r); /* all NAN */

@@ -154,12 +154,12 @@ static bool check_floor(struct bench_record *r, const struct roof_floor *floor)
     if (!isfinite(floor->us))
         return true;
     r->roof_percent = 100 * floor->us / r->median_us;
-    if (!(high < floor->us))
+    if (!(high < floor->least_us))
         return true;
     snprintf(text, sizeof text,
-             "faster than possible: %.3g us (interval up to %.3g us), but the %s roof measured in "
-             "this run allows no less than %.3g us",
-             r->median_us, high, r->roof, floor->us);
+             "faster than possible: %.3g us (interval up to %.3g us), but the roofs measured in "
+             "this run allow no less than %.3g us",
+             r->median_us, high, floor->least_us);
     return fail(r, text);
 }
 

@@ -64,9 +64,12 @@ struct identity_side {
 void identity_equal(struct identity_report *rep, const struct outcome *out, const char *name,
                     struct identity_side a, struct identity_side b, size_t count);
 
-/* Compulsory work of one run: what no implementation can avoid. */
+/* Compulsory work of one run: what no implementation can avoid. Memory counts bytes, not accesses:
+   each input once, each output once, however many launches the run has, since what one leaves may
+   be in the L2 for the next. More than that would make the floor too high, and a right kernel
+   "faster than possible"; tests/test_cost_bytes.c holds it against the bytes that kernels touch. */
 struct cost {
-    double read_bytes, write_bytes;         /* device memory: each input once, each output once */
+    double read_bytes, write_bytes;
     double flops;                           /* multiply and add count one each */
     enum { COST_FP32, COST_BF16_MMA } unit; /* which roof the flops are held against */
 };

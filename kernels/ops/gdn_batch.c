@@ -143,18 +143,22 @@ static void identities(const struct outcome *out, struct identity_report *rep)
     }
 }
 
-/* Of both ways: the verify step reads H, the fold reads and writes it. */
+/* Both ways read the same inputs, and each its own H; the fold writes those that accept. */
 static void cost(const struct problem *p, struct cost *cost)
 {
     struct gdn_shape s = gdn_shape_of(p);
-    double states = gdn_states_bytes(&s);
+    double states = gdn_states_bytes(&s), folded = 0.0;
     double stash = 4.0 * s.batch * (double)gdn_stash_floats(s.nk, s.nv, GDN_DIM, GDN_DIM);
 
     gdn_verify_cost(&s, cost);
-    cost->read_bytes = 2.0 * (cost->read_bytes + 2.0 * states);
-    cost->write_bytes = 2.0 * (cost->write_bytes + stash + states);
-    for (size_t seq = 0; seq < s.batch; seq++)
-        cost->flops += 3.0 * gdn_word(p, "na_tab", seq) * s.nv * (double)GDN_HEAD_STATE;
+    for (size_t seq = 0; seq < s.batch; seq++) {
+        uint32_t na = gdn_word(p, "na_tab", seq);
+
+        folded += na ? states / s.batch : 0.0;
+        cost->flops += 3.0 * na * s.nv * (double)GDN_HEAD_STATE;
+    }
+    cost->read_bytes += 2.0 * states;
+    cost->write_bytes = 2.0 * (cost->write_bytes + stash + folded);
     cost->flops *= 2.0;
 }
 

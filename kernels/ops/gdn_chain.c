@@ -306,8 +306,10 @@ static void cost(const struct problem *p, struct cost *cost)
     double states = gdn_states_bytes(&s);
 
     gdn_verify_cost(&s, cost);
-    cost->read_bytes = 2.0 * steps * (cost->read_bytes + 2.0 * states);
-    cost->write_bytes = 2.0 * steps * (cost->write_bytes + 3.0 * states);
+    /* The states of both ways are carried from step to step: they may stay in the L2. Of the four
+       the parent writes, one is its H; the other way writes H where a step accepts. */
+    cost->read_bytes = steps * cost->read_bytes + 2.0 * states;
+    cost->write_bytes = 2.0 * steps * cost->write_bytes + GDN_VERIFY_ROWS * states;
     cost->flops *= 2.0 * steps;
 }
 

@@ -141,7 +141,7 @@ static void cost(const struct problem *p, struct cost *cost)
     double stash = 4.0 * s.batch * (double)gdn_stash_floats(s.nk, s.nv, GDN_DIM, GDN_DIM);
 
     gdn_verify_cost(&s, cost);
-    cost->read_bytes = 2.0 * (cost->read_bytes + gdn_states_bytes(&s));
+    cost->read_bytes = 2.0 * cost->read_bytes + gdn_states_bytes(&s); /* both read the same H */
     cost->write_bytes = 2.0 * (cost->write_bytes + stash);
     cost->flops *= 2.0;
 }

@@ -164,15 +164,20 @@ static void cost(const struct problem *p, struct cost *cost)
 {
     struct gdn_shape s = gdn_shape_of(p);
     double states = gdn_states_bytes(&s);
+    double stash = 4.0 * s.batch * (double)gdn_stash_floats(s.nk, s.nv, GDN_DIM, GDN_DIM);
 
-    /* Twice the verify step; woa reads H, the parent reads it and writes four, fold reads and
-       writes it. */
+    /* The verify step twice on the same inputs. Both ways read an H of their own; the parent writes
+       four, woa a stash, and fold an H where a row was accepted. */
     gdn_verify_cost(&s, cost);
-    cost->read_bytes = 2.0 * cost->read_bytes + 3.0 * states;
-    cost->write_bytes = 2.0 * cost->write_bytes + (GDN_VERIFY_ROWS + 1) * states;
+    cost->read_bytes += 2.0 * states;
+    cost->write_bytes = 2.0 * cost->write_bytes + GDN_VERIFY_ROWS * states + stash;
     cost->flops *= 2.0;
-    for (size_t seq = 0; seq < s.batch; seq++)
-        cost->flops += 3.0 * gdn_word(p, "na_tab", seq) * s.nv * (double)GDN_HEAD_STATE;
+    for (size_t seq = 0; seq < s.batch; seq++) {
+        uint32_t na = gdn_word(p, "na_tab", seq);
+
+        cost->write_bytes += na ? states / s.batch : 0.0;
+        cost->flops += 3.0 * na * s.nv * (double)GDN_HEAD_STATE;
+    }
 }
 
 const struct op operator_gdn_verify = {

@@ -210,9 +210,9 @@ static void cost(const struct problem *p, struct cost *cost)
 
     one.rows = 1;
     layer_cost(p, &all, cost);
-    layer_cost(p, &one, &once); /* a decode reads the weights for its row alone */
-    cost->read_bytes += all.rows * once.read_bytes;
-    cost->write_bytes += all.rows * once.write_bytes;
+    layer_cost(p, &one, &once);
+    cost->read_bytes += layer_states_bytes(p); /* weights and hidden are the same for both ways */
+    cost->write_bytes *= 2.0;
     cost->flops += all.rows * once.flops;
 }
 

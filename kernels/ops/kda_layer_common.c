@@ -195,12 +195,18 @@ int layer_add_stages(struct problem *p, const struct layer_sizes *n, enum layer_
     return 0;
 }
 
+double layer_states_bytes(const struct problem *p)
+{
+    const struct layer_set set = layer_set_of(p, TWIN_NONE);
+
+    return (double)(p->buffer[set.id[L_CONV_STATE]].bytes + p->buffer[set.id[L_STATE]].bytes);
+}
+
 void layer_cost(const struct problem *p, const struct layer_sizes *n, struct cost *cost)
 {
     const struct layer_set set = layer_set_of(p, TWIN_NONE);
     double weights = 0.0, rows = n->rows;
-    double states =
-        (double)(p->buffer[set.id[L_CONV_STATE]].bytes + p->buffer[set.id[L_STATE]].bytes);
+    double states = layer_states_bytes(p);
 
     for (int id = IN_Q; id < LAYER_INPUTS; id++)
         weights += (double)p->buffer[id].bytes;

@@ -130,6 +130,7 @@ struct kda_sequence layer_core_sequence(const struct outcome *out, const struct 
                                         enum layer_twin twin);
 
 /* Weights once, the rows' inputs and outputs, both states. */
+double layer_states_bytes(const struct problem *p); /* of the convolutions and the recurrence */
 void layer_cost(const struct problem *p, const struct layer_sizes *n, struct cost *cost);
 
 #endif

@@ -151,8 +151,8 @@ static void cost(const struct problem *p, struct cost *cost)
     double vectors = (double)n.tokens * n.heads * n.head_dim, scalars = (double)n.tokens * n.heads;
     double cells = (double)p->buffer[STATE].count;
 
-    /* Three times a prefill. */
-    cost->read_bytes = 3 * 4 * (4 * vectors + scalars + cells);
+    /* Three times a prefill, of the same inputs. */
+    cost->read_bytes = 4 * (4 * vectors + scalars + 3 * cells);
     cost->write_bytes = 3 * 4 * (vectors + cells);
     cost->flops = 3 * kda_recurrence_flops(&n);
     cost->unit = COST_FP32;

@@ -178,9 +178,9 @@ static void cost(const struct problem *p, struct cost *cost)
     double vectors = (double)n.tokens * n.heads * n.head_dim, scalars = (double)n.tokens * n.heads;
     double cells = (double)p->buffer[STATE].count;
 
-    /* The state is carried through memory between the launches: read and written by each. */
-    cost->read_bytes = vectors * (3 * 2 + 4) + scalars * 4 + n.tokens * cells * 4;
-    cost->write_bytes = vectors * 4 + n.tokens * cells * 4;
+    /* One launch a token; the state that they hand on may stay in the L2. */
+    cost->read_bytes = vectors * (3 * 2 + 4) + scalars * 4 + cells * 4;
+    cost->write_bytes = vectors * 4 + cells * 4;
     cost->flops = kda_recurrence_flops(&n);
     cost->unit = COST_FP32;
 }
