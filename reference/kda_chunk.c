@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reference/detmath.h"
+#include "reference/kda_pointwise.h"
 
 static double square(double x)
 {
@@ -88,6 +89,12 @@ static void chunk_release(struct chunk *c)
     free(c->block);
 }
 
+/* The relative error of exp(gc) for a gc with an error of its own. */
+static double stored_exponent(double gc, double error)
+{
+    return kda_exponent_error(error + kda_exp_error(fabs(gc) + error));
+}
+
 /* The rows that exponentiate: an exponent gc has gc's error, a difference of two both and a
    rounding, but gc_last - gc_last is 0 in any arithmetic. Products by the key, the query and the
    scale are counted where the rows are used. */
@@ -101,15 +108,16 @@ static void exponent_rows(struct chunk *c)
         size_t i = at / d, k = at % d;
         double difference = last[k] - gc[at];
         double slack = i + 1 == n ? 0.0 : (last_error[k] + error[at]) * (1.0 + U_FP32);
-        slack += U_FP32 * fabs(difference) + KDA_EXP_ERROR;
+        slack += U_FP32 * fabs(difference);
+        slack += kda_exp_error(fabs(difference) + slack);
         c->tail.value[at] = c->t->key[at] * det_exp(difference);
         c->tail.fixed[at] = kda_exponent_error(slack) * fabs(c->tail.value[at]);
         c->head.value[at] = c->t->scale * c->t->query[at] * det_exp(gc[at]);
-        c->head.fixed[at] = kda_exponent_error(error[at] + KDA_EXP_ERROR) * fabs(c->head.value[at]);
+        c->head.fixed[at] = stored_exponent(gc[at], error[at]) * fabs(c->head.value[at]);
     }
     for (size_t k = 0; k < d; k++) {
         c->decay[k] = det_exp(last[k]);
-        c->decay_error[k] = kda_exponent_error(last_error[k] + KDA_EXP_ERROR);
+        c->decay_error[k] = stored_exponent(last[k], last_error[k]);
         c->max_decay = fmax(c->max_decay, c->decay[k]);
         c->max_decay_error = fmax(c->max_decay_error, c->decay[k] * c->decay_error[k]);
     }

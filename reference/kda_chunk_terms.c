@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reference/detmath.h"
+#include "reference/kda_pointwise.h"
 
 static double square(double x)
 {
@@ -57,14 +58,14 @@ static double norm_of(const double *x, size_t n)
     return sqrt(sum);
 }
 
-/* sum_d of left_i right_j exp(gc_i - gc_j), of its magnitudes, and of these times the exponent's
-   error. */
+/* sum_d of left_i right_j exp(gc_i - gc_j), of its magnitudes, and of these times the error of the
+   exponential. */
 struct product {
     double value, mass, slack, max_slack;
 };
 
 /* The exponent is the rounded difference of two stored sums: their errors, and u of the
-   difference. */
+   difference. exp's own error comes on top. */
 static struct product one_product(const struct kda_decayed *in, const double *decay, size_t i,
                                   size_t j)
 {
@@ -78,6 +79,7 @@ static struct product one_product(const struct kda_decayed *in, const double *de
         double term = left[k] * right[k] * decay[k];
         double error = i == j ? 0.0 : (ei[k] + ej[k]) * (1.0 + U_FP32);
         error += U_FP32 * fabs(gi[k] - gj[k]);
+        error += kda_exp_error(fabs(gi[k] - gj[k]) + error);
         p.value += term;
         p.mass += fabs(term);
         p.slack += fabs(term) * error;
@@ -92,10 +94,10 @@ static void store_product(const struct kda_decayed *in, const struct product *p,
 {
     double n = (double)in->head_dim + 2.0 + in->factor_roundings;
     double rounding = gamma_n(n, U_FP32);
-    double top = p->max_slack + KDA_EXP_ERROR + rounding;
+    double top = p->max_slack + rounding;
     double curved = top > 0.0 ? kda_exponent_error(top) / top : 1.0;
     double floor = FTZ_FP32 * norms + n * TINY_FP32;
-    double fixed = (p->slack + KDA_EXP_ERROR * p->mass) * curved;
+    double fixed = p->slack * curved;
 
     out->value[at] = p->value;
     out->fixed[at] = fixed + floor;
@@ -349,7 +351,8 @@ static void key_side(const struct kda_tokens *t, const struct kda_field *gc, str
         double whole = t->beta[at / d] * t->key[at];
         double value = whole * det_exp(gc->value[at]);
         double rounding = gamma_n(2.0, U_FP32);
-        double exponent = kda_exponent_error(gc->worst[at] + KDA_EXP_ERROR + rounding);
+        double error = gc->worst[at] + kda_exp_error(fabs(gc->value[at]) + gc->worst[at]);
+        double exponent = kda_exponent_error(error + rounding);
         b->value[at] = value;
         b->spread[at] = sqrt(2.0) * U_FP32 * fabs(value);
         b->fixed[at] = exponent * fabs(value) + FTZ_FP32 * fabs(whole) + 2.0 * TINY_FP32;

@@ -6,14 +6,6 @@
 /* 1/sqrt as a root within 1 ulp and a division within 2, or as rsqrtf (2 ulp) alone. */
 #define ROOT_ULPS 3.0
 
-/* exp(-104) is below half of the smallest subnormal number: from there on it is 0, or infinity. */
-#define EXP_FARTHEST 104.0
-
-double kda_exp_ulps(double x)
-{
-    return 2.0 + floor(1.173 * fmin(fabs(x), EXP_FARTHEST));
-}
-
 /* One ulp is at most 2u of a value. */
 #define DIV_RELATIVE (2.0 * U_FP32 * KDA_DIV_ULPS)
 

@@ -10,16 +10,32 @@
 #ifndef REFERENCE_KDA_POINTWISE_H
 #define REFERENCE_KDA_POINTWISE_H
 
+#include <math.h>
 #include <stddef.h>
 
 #include "reference/bounds.h"
 
 #define KDA_DIV_ULPS 2.0
 
+/* exp(-104) is below half of the smallest subnormal number: from there on it is 0, or infinity. */
+#define KDA_EXP_FARTHEST 104.0
+
 /* What exp(x) may err by: expf has 2 ulp, __expf 2 + floor(|1.173 x|) (CUDA C++ Programming Guide,
    "Mathematical Functions"), and exp2f(x log2(e)) less: its argument is a product and a constant,
    each rounded, |x| u together twice, so 2 + |x| ulp. */
-double kda_exp_ulps(double x);
+static inline double kda_exp_ulps(double x)
+{
+    double size = fabs(x);
+
+    /* The conversion is the floor: neither negative nor large. */
+    return 2.0 + (double)(int)(1.173 * (size < KDA_EXP_FARTHEST ? size : KDA_EXP_FARTHEST));
+}
+
+/* The same as a relative error: an ulp is at most 2u of a value. */
+static inline double kda_exp_error(double x)
+{
+    return 2.0 * U_FP32 * kda_exp_ulps(x);
+}
 
 /* 1 / (1 + exp(-x)). */
 struct bounded kda_sigmoid(struct bounded x);

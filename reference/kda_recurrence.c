@@ -163,7 +163,7 @@ static void token_open(struct token *t, const struct kda_tokens *all, size_t i)
     t->key_error = all->key_error ? all->key_error[i] : 0.0;
     t->value_error = all->value_error ? all->value_error + i * d : NULL;
     t->beta_error = all->beta_error ? all->beta_error[i] : 0.0;
-    t->exp_error = 2.0 * U_FP32 * kda_exp_ulps(farthest);
+    t->exp_error = kda_exp_error(farthest + (all->gate_error ? all->gate_error[i] : 0.0));
     if (all->gate_error)
         t->exp_error = (1.0 + t->exp_error) * (1.0 + det_expm1(all->gate_error[i])) - 1.0;
     t->decay_error = (1.0 + t->exp_error) * (1.0 + U_FP32) - 1.0;

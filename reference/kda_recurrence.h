@@ -35,10 +35,6 @@
 
 #include "reference/bounds.h"
 
-/* expf's relative error, 2 ulp of at most 2u each, for the exponents of the chunked form, whose own
-   roundings (u |x| each) are the larger part; see kda_exp_ulps(). */
-#define KDA_EXP_ERROR (4.0 * U_FP32)
-
 /* Consecutive tokens of one head, packed. */
 struct kda_tokens {
     size_t head_dim; /* D */

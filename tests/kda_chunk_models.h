@@ -49,7 +49,7 @@ static inline float model_pair(enum model m, const struct model_chunk *x, const 
     float *term = xcalloc(x->d, sizeof(*term)), *one = xcalloc(x->d, sizeof(*one));
     for (size_t k = 0; k < x->d; k++) {
         term[k] = a[i * x->d + k] * x->k[j * x->d + k];
-        one[k] = expf(x->gc[i * x->d + k] - x->gc[j * x->d + k]);
+        one[k] = model_exp(m, x->gc[i * x->d + k] - x->gc[j * x->d + k]);
     }
     float sum = model_dot(m, term, 1, one, 1, x->d);
     free(term);
@@ -70,7 +70,7 @@ static inline void model_prepare(enum model m, struct model_chunk *x)
             a[i * n + j] = row[j] + model_dot(m, row + j + 1, 1, a + (j + 1) * n + j, n, i - j - 1);
         a[i * n + i] = 1.0f;
         for (size_t k = 0; k < d; k++) {
-            float decay = expf(x->gc[i * d + k]);
+            float decay = model_exp(m, x->gc[i * d + k]);
             bv[i * d + k] = x->beta[i] * x->v[i * d + k];
             bk[i * d + k] = x->beta[i] * x->k[i * d + k] * decay;
             if (m == MODEL_TWICE_DECAYED)
@@ -95,9 +95,9 @@ static inline void model_scan_update(enum model m, const struct model_chunk *x, 
 
     for (size_t k = 0; k < d; k++) {
         size_t of = m == MODEL_LAST_DECAY && last > 0 ? last - 1 : last;
-        float decay = expf(x->gc[of * d + k]);
+        float decay = model_exp(m, x->gc[of * d + k]);
         for (size_t i = 0; i < n; i++)
-            tail[i] = x->k[i * d + k] * expf(x->gc[last * d + k] - x->gc[i * d + k]);
+            tail[i] = x->k[i * d + k] * model_exp(m, x->gc[last * d + k] - x->gc[i * d + k]);
         for (size_t j = 0; j < d; j++) {
             s[k * d + j] = decay * s[k * d + j] + model_dot(m, tail, 1, v + j, d, n);
             if (m == MODEL_BF16_STATE)
@@ -119,7 +119,7 @@ static inline void model_scan(enum model m, const struct model_chunk *x, float *
             v[i * d + j] = x->u[i * d + j] - model_dot(m, x->w + i * d, 1, s + j, d, d);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < d; k++)
-            q[k] = x->q[i * d + k] * expf(x->gc[i * d + k]);
+            q[k] = x->q[i * d + k] * model_exp(m, x->gc[i * d + k]);
         for (size_t j = 0; j <= i; j++)
             p[j] = scale * model_pair(m, x, x->q, i, j);
         for (size_t j = 0; j < d; j++)

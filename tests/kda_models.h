@@ -11,6 +11,7 @@ enum model {
     MODEL_RIGHT,         /* sums in sequence */
     MODEL_PAIRWISE,      /* sums by halves */
     MODEL_FUSED,         /* multiply-adds with one rounding */
+    MODEL_FAST_EXP,      /* exponentials as far off as __expf may be, subnormal ones flushed */
     MODEL_BF16_SUMS,     /* wrong: sums kept in bf16 */
     MODEL_BF16_STATE,    /* wrong: the state rounded to bf16 after each token or chunk */
     MODEL_BF16_BETA,     /* wrong: beta narrowed to bf16 */
@@ -39,6 +40,17 @@ static inline float model_dot(enum model m, const float *a, size_t sa, const flo
             sum = narrow(sum);
     }
     return sum;
+}
+
+/* The fast one errs by 2 + floor(1.173 |x|) ulp, of which one is left to expf. */
+static inline float model_exp(enum model m, float x)
+{
+    float y = expf(x);
+    if (m != MODEL_FAST_EXP)
+        return y;
+    float ulp = nextafterf(y, HUGE_VALF) - y;
+    float low = y - (1.0f + floorf(1.173f * fabsf(x))) * ulp;
+    return low < FLT_MIN ? 0.0f : low;
 }
 
 /* c + a b in one rounding or two. */
@@ -71,7 +83,7 @@ static inline void model_token(enum model m, const struct kda_case *c, size_t i,
 
     for (size_t r = 0; r < d; r++) {
         q[r] *= m == MODEL_UNSCALED ? 1.0f : scale;
-        g[r] = expf(g[r]);
+        g[r] = model_exp(m, g[r]);
     }
     for (size_t j = 0; j < d; j++) {
         for (size_t r = 0; m != MODEL_LATE_DECAY && r < d; r++)

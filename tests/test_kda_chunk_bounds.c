@@ -67,7 +67,7 @@ static void right_models_stay_within(void **unused)
             struct run r;
             run_init(&r, sizes[i].dim, sizes[i].count, sizes[i].chunk, (enum gate_regime)regime,
                      -5.0);
-            for (enum model m = MODEL_RIGHT; m <= MODEL_FUSED; m++) {
+            for (enum model m = MODEL_RIGHT; m <= MODEL_FAST_EXP; m++) {
                 struct ratios x = stray(&r, m);
                 if (!(x.worst <= 1.0 && x.likely <= 1.0 && x.likely >= 0.005))
                     fail_msg("%s D=%zu T=%zu C=%zu model %d: worst %g, likely %g",
@@ -132,7 +132,7 @@ static void prepared_terms_stay_within(void **unused)
             ratios_take(&uw, &x.u, m.u, count * dim, lambda);
             ratios_take(&uw, &x.w, m.w, count * dim, lambda);
             assert_true(gc.likely <= 1.0);
-            if (kind <= MODEL_FUSED)
+            if (kind <= MODEL_FAST_EXP)
                 assert_true(uw.worst <= 1.0 && uw.likely <= 1.0 && uw.likely > 0.005);
             else
                 assert_true(uw.likely > 10.0);
@@ -160,11 +160,11 @@ static void share_terms(struct model_chunk *m, struct kda_chunk_terms *x, size_t
 }
 
 /* scan alone, on terms that are exact inputs, over several chunks. */
-static void scan_of_given_terms_stays_within(void **unused)
+static void scan_of_given_terms_stays_within(void **model)
 {
+    const enum model kind = *(const enum model *)*model;
     size_t dim = 32, chunk = 16, chunks = 5, values = chunk * dim;
 
-    (void)unused;
     for (int regime = 0; gate_regimes[regime] != NULL; regime++) {
         struct kda_case c;
         struct kda_chunk_terms x;
@@ -188,16 +188,17 @@ static void scan_of_given_terms_stays_within(void **unused)
             t.gate += i * values;
             t.beta += i * chunk;
             kda_chunk_prepare(&t, &x);
-            model_chunk_open(MODEL_RIGHT, &c, i * chunk, chunk, &m);
+            model_chunk_open(kind, &c, i * chunk, chunk, &m);
             share_terms(&m, &x, values);
             kda_chunk_scan(&t, &x, kda_chunk_carry(&t, &x), &s, &rows);
-            model_scan(MODEL_RIGHT, &m, c.state, out);
+            model_scan(kind, &m, c.state, out);
             ratios_take(&ratios, &rows, out, values, lambda);
             model_chunk_close(&m);
         }
         ratios_take(&ratios, &s.cell, c.state, dim * dim, lambda);
         if (!(ratios.worst <= 1.0 && ratios.likely <= 1.0 && ratios.likely > 0.005))
-            fail_msg("%s: worst %g, likely %g", gate_regimes[regime], ratios.worst, ratios.likely);
+            fail_msg("%s: model %d: worst %g, likely %g", gate_regimes[regime], kind, ratios.worst,
+                     ratios.likely);
         free(out);
         kda_state_release(&s);
         kda_field_release(&rows);
@@ -242,11 +243,13 @@ static void absurd_gates_have_no_bound(void **unused)
 
 int main(void)
 {
+    static enum model right = MODEL_RIGHT, fast = MODEL_FAST_EXP;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_models_stay_within),
         cmocka_unit_test(wrong_models_exceed),
         cmocka_unit_test(prepared_terms_stay_within),
-        cmocka_unit_test(scan_of_given_terms_stays_within),
+        cmocka_unit_test_prestate(scan_of_given_terms_stays_within, &right),
+        cmocka_unit_test_prestate(scan_of_given_terms_stays_within, &fast),
         cmocka_unit_test(strong_gates_stay_finite),
         cmocka_unit_test(absurd_gates_have_no_bound),
     };

@@ -32,8 +32,8 @@ extern const char *const kda_pads[]; /* what rows t >= T hold: poison, blank (ze
     "or not; exp(x) within 2 + 1.173 |x| ulp, subnormal results possibly flushed"
 #define KDA_CHUNK_CONTRACT                                                                         \
     "fp32 throughout; gc in sequence or by a scan tree, exponents as differences of gc, forward "  \
-    "substitution by rows, sums in any order, multiply-adds fused or not; expf within 2 ulp, "     \
-    "subnormal results possibly flushed"
+    "substitution by rows, sums in any order, multiply-adds fused or not; exp(x) within "          \
+    "2 + 1.173 |x| ulp, subnormal results possibly flushed"
 
 /* Sizes of a case: parameters H, D, T, and C where the operator has it (else rows = tokens). */
 struct kda_sizes {
