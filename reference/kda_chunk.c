@@ -2,25 +2,11 @@
 #include "reference/kda_chunk.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "reference/detmath.h"
 #include "reference/kda_pointwise.h"
-
-static double square(double x)
-{
-    return x * x;
-}
-
-static double norm_of(const double *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t k = 0; k < n; k++)
-        sum += x[k] * x[k];
-    return sqrt(sum);
-}
 
 /* What the chunk is to every value column. Rows are tokens, [n][D] and per token [n]. */
 struct chunk {
@@ -50,11 +36,7 @@ struct chunk {
 static void chunk_init(struct chunk *c, const struct kda_tokens *t)
 {
     size_t n = t->count, d = t->head_dim, total = 2 * n * d + 11 * n + 4 * d;
-    double *p = calloc(total, sizeof(*p));
-    if (!p) {
-        fprintf(stderr, "out of memory: %zu doubles\n", total);
-        abort();
-    }
+    double *p = kda_doubles(total);
     c->block = p;
     c->v_common = p;
     c->v_size = p + n * d;
@@ -150,7 +132,7 @@ static void output_rows(struct chunk *c)
         for (size_t j = 0; j <= i; j++)
             for (size_t k = 0; k < d; k++)
                 row[k] -= c->p.value[i * n + j] * c->x->w.value[j * d + k];
-        c->row_norm[i] = norm_of(row, d);
+        c->row_norm[i] = kda_norm(row, d);
     }
 }
 
@@ -161,16 +143,16 @@ static void chunk_open(struct chunk *c)
     exponent_rows(c);
     output_rows(c);
     for (size_t i = 0; i < c->count; i++) {
-        c->tail_norm[i] = norm_of(c->tail.value + i * d, d);
-        c->tail_fixed[i] = norm_of(c->tail.fixed + i * d, d);
-        c->head_norm[i] = norm_of(c->head.value + i * d, d);
-        c->head_fixed[i] = norm_of(c->head.fixed + i * d, d);
-        c->key_norm[i] = norm_of(c->t->key + i * d, d);
-        c->query_norm[i] = fabs(c->t->scale) * norm_of(c->t->query + i * d, d);
-        c->w_norm[i] = norm_of(c->x->w.value + i * d, d);
-        c->w_worst[i] = norm_of(c->x->w.worst + i * d, d);
-        c->w_spread[i] = norm_of(c->x->w.spread + i * d, d);
-        c->w_fixed[i] = norm_of(c->x->w.fixed + i * d, d);
+        c->tail_norm[i] = kda_norm(c->tail.value + i * d, d);
+        c->tail_fixed[i] = kda_norm(c->tail.fixed + i * d, d);
+        c->head_norm[i] = kda_norm(c->head.value + i * d, d);
+        c->head_fixed[i] = kda_norm(c->head.fixed + i * d, d);
+        c->key_norm[i] = kda_norm(c->t->key + i * d, d);
+        c->query_norm[i] = fabs(c->t->scale) * kda_norm(c->t->query + i * d, d);
+        c->w_norm[i] = kda_norm(c->x->w.value + i * d, d);
+        c->w_worst[i] = kda_norm(c->x->w.worst + i * d, d);
+        c->w_spread[i] = kda_norm(c->x->w.spread + i * d, d);
+        c->w_fixed[i] = kda_norm(c->x->w.fixed + i * d, d);
     }
 }
 
@@ -236,7 +218,7 @@ static struct intra intra_chunk(const struct chunk *c, size_t i, size_t j)
         x.value += p * c->v.value[at];
         x.mass += (p_abs + c->p.worst[pair]) * size;
         x.worst += p_abs * c->v.worst[at] + c->p.worst[pair] * size;
-        x.independent += square(p * c->v.spread[at]) + square(c->p.spread[pair] * size);
+        x.independent += kda_square(p * c->v.spread[at]) + kda_square(c->p.spread[pair] * size);
         x.common += p_abs * c->v_common[at];
         x.fixed += p_abs * c->v.fixed[at] + c->p.fixed[pair] * size;
     }
@@ -262,8 +244,8 @@ static void output_row(const struct chunk *c, size_t i, struct kda_field *out)
         out->value[at] = product[j] + in.value;
         out->worst[at] =
             carried * e + c->head_fixed[i] * state + in.worst + gamma_n(n, U_FP32) * sum + floor;
-        out->spread[at] = sqrt(square(carried * c->s->spread[j]) + in.independent +
-                               square(in.common) + n * square(U_FP32 * sum));
+        out->spread[at] = sqrt(kda_square(carried * c->s->spread[j]) + in.independent +
+                               kda_square(in.common) + n * kda_square(U_FP32 * sum));
         out->fixed[at] = carried * c->s->fixed[j] + fixed;
     }
 }
@@ -283,7 +265,7 @@ static struct update column_update(const struct chunk *c, size_t j)
         double tail = c->tail_norm[i], size = c->v_size[at];
         x.mass += (tail + c->tail_fixed[i]) * size;
         x.worst += tail * c->v.worst[at];
-        x.independent += square(tail * c->v.spread[at]);
+        x.independent += kda_square(tail * c->v.spread[at]);
         x.common += tail * c->v_common[at];
         x.fixed += tail * c->v.fixed[at];
         double exponent = c->tail_fixed[i] * size;
@@ -314,15 +296,10 @@ static void carry_columns(const struct chunk *c, struct kda_state *s)
         double exponent = c->max_decay_error * state;
         s->worst[j] =
             c->carry * s->worst[j] + x.worst + exponent + gamma_n(n, U_FP32) * sum + floor;
-        s->spread[j] = sqrt(square(c->carry * s->spread[j]) + x.independent + square(x.common) +
-                            n * square(U_FP32 * sum));
+        s->spread[j] = sqrt(kda_square(c->carry * s->spread[j]) + x.independent +
+                            kda_square(x.common) + n * kda_square(U_FP32 * sum));
         s->fixed[j] = c->carry * s->fixed[j] + x.fixed + exponent + floor;
     }
-}
-
-static double least(double a, double b)
-{
-    return a < b || isnan(a) ? a : b;
 }
 
 /* Row k of M, the map from the state before to the state after. */
@@ -336,7 +313,7 @@ static double map_row_norm(const struct chunk *c, size_t k)
     for (size_t i = 0; i < c->count; i++)
         for (size_t m = 0; m < d; m++)
             row[m] -= c->tail.value[i * d + k] * c->x->w.value[i * d + m];
-    return norm_of(row, d);
+    return kda_norm(row, d);
 }
 
 /* The radii of element (k, j) after the chunk; `s` holds the state and radii before it. */
@@ -356,13 +333,13 @@ static void update_cell(const struct chunk *c, struct kda_state *s, size_t k, si
         sum += (tail + share) * size;
         worst += tail * c->v.worst[v] + share * size;
         fixed += tail * c->v.fixed[v] + share * size;
-        independent += square(tail * c->v.spread[v]);
+        independent += kda_square(tail * c->v.spread[v]);
         common += tail * c->v_common[v];
         floor += FTZ_FP32 * fabs(c->t->key[i * d + k]) * size;
     }
     s->cell.worst[at] = row * s->worst[j] + worst + gamma_n(n, U_FP32) * sum + floor;
-    s->cell.spread[at] =
-        sqrt(square(row * s->spread[j]) + independent + square(common) + n * square(U_FP32 * sum));
+    s->cell.spread[at] = sqrt(kda_square(row * s->spread[j]) + independent + kda_square(common) +
+                              n * kda_square(U_FP32 * sum));
     s->cell.fixed[at] = row * s->fixed[j] + fixed + floor;
 }
 
@@ -395,7 +372,7 @@ static void update_values(const struct chunk *c, struct kda_state *s)
                 cells[j] += tail * v[j];
         }
         for (size_t j = 0; j < d; j++)
-            norm[j] += square(cells[j]);
+            norm[j] += kda_square(cells[j]);
     }
     for (size_t j = 0; j < d; j++)
         norm[j] = sqrt(norm[j]);
@@ -409,13 +386,13 @@ static void reconcile(struct kda_state *s)
     for (size_t j = 0; j < d; j++) {
         double worst = 0.0, spread = 0.0, fixed = 0.0;
         for (size_t at = j; at < d * d; at += d) {
-            worst += square(s->cell.worst[at] = least(s->cell.worst[at], s->worst[j]));
-            spread += square(s->cell.spread[at] = least(s->cell.spread[at], s->spread[j]));
-            fixed += square(s->cell.fixed[at] = least(s->cell.fixed[at], s->fixed[j]));
+            worst += kda_square(s->cell.worst[at] = kda_least(s->cell.worst[at], s->worst[j]));
+            spread += kda_square(s->cell.spread[at] = kda_least(s->cell.spread[at], s->spread[j]));
+            fixed += kda_square(s->cell.fixed[at] = kda_least(s->cell.fixed[at], s->fixed[j]));
         }
-        s->worst[j] = least(s->worst[j], sqrt(worst));
-        s->spread[j] = least(s->spread[j], sqrt(spread));
-        s->fixed[j] = least(s->fixed[j], sqrt(fixed));
+        s->worst[j] = kda_least(s->worst[j], sqrt(worst));
+        s->spread[j] = kda_least(s->spread[j], sqrt(spread));
+        s->fixed[j] = kda_least(s->fixed[j], sqrt(fixed));
     }
 }
 
@@ -449,8 +426,8 @@ double kda_chunk_carry(const struct kda_tokens *t, const struct kda_chunk_terms 
        of tail^T w. */
     for (size_t at = 0; at < n * d; at++) {
         double gc = x->gc.value[at];
-        tail += square(t->key[at] * det_exp(last[at % d] - gc));
-        w += square(x->w.value[at]);
+        tail += kda_square(t->key[at] * det_exp(last[at % d] - gc));
+        w += kda_square(x->w.value[at]);
         deepest = fmax(deepest, fabs(gc));
     }
     double exponent = kda_exponent_error(2.0 * U_FP32 * deepest);

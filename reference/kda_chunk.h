@@ -8,8 +8,8 @@
  *     S     = diag(exp(gc_last)) S + sum_i (key_i exp(gc_last - gc_i)) v'_i^T
  *
  * Declared computation: fp32, fused or not; sums in any order, the two parts of an output one sum
- * or two; the scale applied to the query, to P or at the end; exp(x)
- * within kda_exp_ulps(x) of kda_pointwise.h, subnormal results possibly flushed.
+ * or two; the scale applied to the query, to P or at the end; exp(x) within
+ * kda_exp_ulps(x) of kda_pointwise.h, subnormal results possibly flushed.
  *
  * Bounds. Within the chunk elementwise, from the radii that gc, u and w come with (zero where
  * they are a kernel's exact inputs, prepare's where they are its outputs). The state's error E

@@ -2,17 +2,11 @@
 #include "reference/kda_chunk_terms.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "reference/detmath.h"
 #include "reference/kda_pointwise.h"
-
-static double square(double x)
-{
-    return x * x;
-}
 
 void kda_chunk_terms_init(struct kda_chunk_terms *x, size_t tokens, size_t head_dim)
 {
@@ -33,29 +27,16 @@ double kda_exponent_error(double s)
     return s <= 0.5 ? s * (1.0 + s) : HUGE_VAL; /* exp(s) - 1 <= s + s^2 for s <= 1.79 */
 }
 
-/* ---- exp(gc_i - gc_j) and the products with it
-   -------------------------------------------------- */
+/* ---- exp(gc_i - gc_j) and the products with it ---- */
 
 /* exp(gc_i - gc_(i-1)): the decays between neighbours, whose products are all the others. */
 static double *neighbour_decays(const struct kda_decayed *in)
 {
     size_t d = in->head_dim, n = in->count;
-    double *step = calloc(n * d, sizeof(*step));
-    if (!step) {
-        fprintf(stderr, "out of memory: %zu doubles\n", n * d);
-        abort();
-    }
+    double *step = kda_doubles(n * d);
     for (size_t at = d; at < n * d; at++)
         step[at] = det_exp(in->gc->value[at] - in->gc->value[at - d]);
     return step;
-}
-
-static double norm_of(const double *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t k = 0; k < n; k++)
-        sum += x[k] * x[k];
-    return sqrt(sum);
 }
 
 /* sum_d of left_i right_j exp(gc_i - gc_j), of its magnitudes, and of these times the error of the
@@ -113,7 +94,7 @@ void kda_decayed_products(const struct kda_decayed *in, struct kda_field *out)
 
     memset(out->value, 0, 4 * out->count * sizeof(*out->value));
     for (size_t j = 0; j < n; j++) {
-        double right = norm_of(in->right + j * d, d);
+        double right = kda_norm(in->right + j * d, d);
         for (size_t k = 0; k < d; k++)
             run[k] = 1.0;
         for (size_t i = j; i < n; i++) {
@@ -122,14 +103,13 @@ void kda_decayed_products(const struct kda_decayed *in, struct kda_field *out)
             if (i == j && !in->diagonal)
                 continue;
             struct product p = one_product(in, run, i, j);
-            store_product(in, &p, norm_of(in->left + i * d, d) * right, out, i * n + j);
+            store_product(in, &p, kda_norm(in->left + i * d, d) * right, out, i * n + j);
         }
     }
     free(step);
 }
 
-/* ---- the triangular inverse
-   ----------------------------------------------------------------------- */
+/* ---- the triangular inverse ---- */
 
 /* Matrices of one chunk, [n][n] each, lower triangular. */
 struct inverse {
@@ -216,18 +196,13 @@ static void inverse_row(struct inverse *x, size_t i, double *h)
 
 static void inverse_solve(struct inverse *x)
 {
-    double *h = calloc(x->count * x->count, sizeof(*h));
-    if (!h) {
-        fprintf(stderr, "out of memory: %zu doubles\n", x->count * x->count);
-        abort();
-    }
+    double *h = kda_doubles(x->count * x->count);
     for (size_t i = 0; i < x->count; i++)
         inverse_row(x, i, h);
     free(h);
 }
 
-/* ---- T b with the radii of b
-   ------------------------------------------------------------------------- */
+/* ---- T b with the radii of b ---- */
 
 /* One row of the right-hand sides and of what the solution collects; [D] each. */
 struct solve {
@@ -249,18 +224,19 @@ static void collect(const struct inverse *x, const struct kda_field *b, const st
 
     for (size_t k = 0; k < d; k++) {
         worst[k] = b->worst[i * d + k];
-        spread[k] = square(b->spread[i * d + k]);
+        spread[k] = kda_square(b->spread[i * d + k]);
         fixed[k] = b->fixed[i * d + k];
     }
     for (size_t m = 0; m < i; m++) {
         size_t at = i * n + m;
-        double da = x->a.worst[at], da_spread = square(x->a.spread[at]), da_fixed = x->a.fixed[at];
-        double r = x->r.worst[at], r_spread = square(x->r.spread[at]);
+        double da = x->a.worst[at], da_spread = kda_square(x->a.spread[at]),
+               da_fixed = x->a.fixed[at];
+        double r = x->r.worst[at], r_spread = kda_square(x->r.spread[at]);
         for (size_t k = 0; k < d; k++) {
             double z = fabs(y->value[m * d + k]) + s->z.worst[m * d + k];
             double right = fabs(b->value[m * d + k]) + b->worst[m * d + k];
             worst[k] += da * z + r * right;
-            spread[k] += da_spread * square(z) + r_spread * square(right);
+            spread[k] += da_spread * kda_square(z) + r_spread * kda_square(right);
             fixed[k] += da_fixed * z;
         }
     }
@@ -278,13 +254,13 @@ static void finish(const struct inverse *x, const struct kda_field *b, struct kd
         for (size_t m = 0; m <= i; m++) {
             double t = fabs(x->t.value[i * n + m]), size = t + x->t.worst[i * n + m];
             worst += t * s->h.worst[m * d + k];
-            spread += square(t) * s->h.spread[m * d + k];
+            spread += kda_square(t) * s->h.spread[m * d + k];
             fixed += t * s->h.fixed[m * d + k];
             mass += size * (fabs(b->value[m * d + k]) + b->worst[m * d + k]);
         }
         s->z.worst[i * d + k] = worst;
         y->worst[i * d + k] = worst + gamma_n(terms, U_FP32) * mass + terms * TINY_FP32;
-        y->spread[i * d + k] = sqrt(spread + terms * square(U_FP32 * mass));
+        y->spread[i * d + k] = sqrt(spread + terms * kda_square(U_FP32 * mass));
         y->fixed[i * d + k] = fixed + terms * TINY_FP32;
     }
 }
@@ -309,8 +285,7 @@ static void solve(const struct inverse *x, const struct kda_field *b, size_t dim
     kda_field_release(&s.z);
 }
 
-/* ---- the chunk
-   ------------------------------------------------------------------------------------ */
+/* ---- the chunk ---- */
 
 /* gc_i is a sum of i + 1 terms of one sign, hence gamma_i |gc_i|. The same gate in every channel
    rounds the same way in each: nothing here is independent. */

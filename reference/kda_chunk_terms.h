@@ -12,9 +12,9 @@
  * Delta Rule over Sequence Length", 2024, with a decay per channel).
  *
  * Declared computation: fp32, fused or not; gc by additions in sequence or in any scan tree that
- * gives element i no more than i of them; exponents as differences of the stored gc; exp(x)
- * within kda_exp_ulps(x) of kda_pointwise.h, subnormal results possibly flushed; row i of T from the rows above it, sums in any
- * order.
+ * gives element i no more than i of them; exponents as differences of the stored gc; exp(x) within
+ * kda_exp_ulps(x) of kda_pointwise.h, subnormal results possibly flushed; row i of T from the rows
+ * above it, sums in any order.
  *
  * Bounds. The substitution's elementwise worst case |(I - |A|)^-1| explodes for correlated keys.
  * But the computed T^ satisfies (I - A^) T^ = I + R with a small residual R, hence T^ - T = T (dA

@@ -10,51 +10,9 @@
 #include "reference/detmath.h"
 #include "reference/kda_pointwise.h"
 
-/* The reference's own roundings obey the same recurrence at u = 2^-53, 2^-29 of fp32's; doubled. */
-#define OWN_SHARE 0x1p-28
-
-static double *doubles(size_t count)
-{
-    double *p = calloc(count ? count : 1, sizeof(*p));
-    if (!p) {
-        fprintf(stderr, "out of memory: %zu doubles\n", count);
-        abort();
-    }
-    return p;
-}
-
-void kda_field_init(struct kda_field *f, size_t count)
-{
-    double *p = doubles(4 * count);
-    *f = (struct kda_field){
-        .count = count,
-        .value = p,
-        .worst = p + count,
-        .spread = p + 2 * count,
-        .fixed = p + 3 * count,
-    };
-}
-
-void kda_field_release(struct kda_field *f)
-{
-    free(f->value);
-    memset(f, 0, sizeof(*f));
-}
-
-struct bounded kda_field_at(const struct kda_field *f, size_t i)
-{
-    double own = OWN_SHARE * f->worst[i];
-    return (struct bounded){
-        .value = f->value[i],
-        .worst = f->worst[i] + own,
-        .spread = f->spread[i],
-        .fixed = f->fixed[i] + own,
-    };
-}
-
 void kda_state_init(struct kda_state *s, size_t head_dim)
 {
-    double *p = doubles(4 * head_dim);
+    double *p = kda_doubles(4 * head_dim);
     *s = (struct kda_state){
         .head_dim = head_dim,
         .worst = p,
@@ -118,7 +76,7 @@ struct token {
 /* Carves the arrays out of one allocation, which starts at `decay`. */
 static void token_init(struct token *t, size_t d)
 {
-    double *work = doubles(TOKEN_ARRAYS * d);
+    double *work = kda_doubles(TOKEN_ARRAYS * d);
     double **const arrays[TOKEN_ARRAYS] = {
         &t->decay,       &t->query,        &t->dot,         &t->dot_abs,     &t->norm,
         &t->delta,       &t->out,          &t->out_abs,     &t->new_norm,    &t->pull_worst,
@@ -231,11 +189,6 @@ struct column {
     double worst, spread, fixed; /* of the new column, in the 2-norm */
 };
 
-static double square(double x)
-{
-    return x * x;
-}
-
 /*
  * delta = beta (value - S'^T key). The sum over D rounds by gamma_D (sqrt(D) u when independent)
  * of its magnitudes; another key moves it by at most |S'| times the difference's norm; then a
@@ -253,8 +206,8 @@ static void column_delta(const struct token *t, size_t j, struct column *c)
 
     c->delta_worst = beta * (sum + value) + other_beta + 4.0 * TINY_FP32;
     c->delta_worst += gamma_n(2.0, U_FP32) * used_beta * miss;
-    c->delta_spread =
-        used_beta * sqrt(d * square(U_FP32 * (c->reach + other_key)) + 2.0 * square(U_FP32 * miss));
+    c->delta_spread = used_beta * sqrt(d * kda_square(U_FP32 * (c->reach + other_key)) +
+                                       2.0 * kda_square(U_FP32 * miss));
     c->delta_fixed = beta * (other_key + value) + other_beta;
     c->delta_size = fabs(t->delta[j]) + beta * carried + c->delta_worst;
 }
@@ -272,7 +225,7 @@ static void column_step(const struct token *t, const struct kda_state *s, size_t
 
     c->floor = FTZ_FP32 * (s->norm[j] + e) + 4.0 * t->root * TINY_FP32;
     c->worst1 = t->max_decay * e + t->decay_error * size + c->floor;
-    double spread1 = sqrt(square(t->max_decay * s->spread[j]) + square(U_FP32 * size));
+    double spread1 = sqrt(kda_square(t->max_decay * s->spread[j]) + kda_square(U_FP32 * size));
     double fixed1 = t->max_decay * s->fixed[j] + t->exp_error * size + c->floor;
     c->reach = t->dot_abs[j] + key * c->worst1;
     column_delta(t, j, c);
@@ -281,15 +234,9 @@ static void column_step(const struct token *t, const struct kda_state *s, size_t
     double moved = t->key_error * c->delta_size;
     c->worst = l * c->worst1 + key * c->delta_worst + moved + U_FP32 * added;
     c->worst = (c->worst + U_FP32 * t->new_norm[j] + c->floor) / (1.0 - U_FP32);
-    c->spread = sqrt(square(l * spread1) + square(key * c->delta_spread) + square(U_FP32 * added) +
-                     square(U_FP32 * (t->new_norm[j] + c->worst)));
+    c->spread = sqrt(kda_square(l * spread1) + kda_square(key * c->delta_spread) +
+                     kda_square(U_FP32 * added) + kda_square(U_FP32 * (t->new_norm[j] + c->worst)));
     c->fixed = l * fixed1 + key * c->delta_fixed + moved + c->floor;
-}
-
-/* The smaller; NaN when either is. */
-static double least(double a, double b)
-{
-    return a < b || isnan(a) ? a : b;
 }
 
 /* What the key makes of the elements' radii before the token. */
@@ -320,7 +267,7 @@ struct map_row {
 static struct map_row map_row_of(const struct token *t, size_t k)
 {
     double key = fabs(t->key[k]), decay = t->decay[k];
-    double others = square(t->decayed_key) - square(key * decay);
+    double others = kda_square(t->decayed_key) - kda_square(key * decay);
     struct map_row r = {
         .key = key,
         .pull = fabs(t->beta) * key,
@@ -328,7 +275,7 @@ static struct map_row map_row_of(const struct token *t, size_t k)
         .self = key * decay,
     };
 
-    r.norm = sqrt(square(r.keep) + square(r.pull) * (others > 0.0 ? others : 0.0));
+    r.norm = sqrt(kda_square(r.keep) + kda_square(r.pull) * (others > 0.0 ? others : 0.0));
     return r;
 }
 
@@ -338,7 +285,7 @@ static double carry(const struct map_row *r, double own, double pulled, double c
 {
     double others = pulled - r->self * own;
 
-    return least(r->norm * column, r->keep * own + r->pull * (others > 0.0 ? others : 0.0));
+    return kda_least(r->norm * column, r->keep * own + r->pull * (others > 0.0 ? others : 0.0));
 }
 
 /*
@@ -366,18 +313,18 @@ static void update_cells(const struct token *t, struct kda_state *s, const struc
                        U_FP32 * added;
         worst = (worst + U_FP32 * fabs(value) + 2.0 * c->floor) / (1.0 - U_FP32);
         double spread = carry(&r, s->cell.spread[at], t->pull_spread[j], s->spread[j]);
-        spread = sqrt(square(spread) + square(U_FP32 * own) + square(U_FP32 * cross) +
-                      square(r.key * c->delta_spread) + square(U_FP32 * added) +
-                      square(U_FP32 * (fabs(value) + worst)));
+        spread = sqrt(kda_square(spread) + kda_square(U_FP32 * own) + kda_square(U_FP32 * cross) +
+                      kda_square(r.key * c->delta_spread) + kda_square(U_FP32 * added) +
+                      kda_square(U_FP32 * (fabs(value) + worst)));
         double fixed = carry(&r, s->cell.fixed[at], t->pull_fixed[j], s->fixed[j]) +
                        t->exp_error * (own + cross) + r.key * c->delta_fixed + moved +
                        2.0 * c->floor;
-        s->cell.worst[at] = worst = least(c->worst, worst);
-        s->cell.spread[at] = spread = least(c->spread, spread);
-        s->cell.fixed[at] = fixed = least(c->fixed, fixed);
-        t->total_worst[j] += square(worst);
-        t->total_spread[j] += square(spread);
-        t->total_fixed[j] += square(fixed);
+        s->cell.worst[at] = worst = kda_least(c->worst, worst);
+        s->cell.spread[at] = spread = kda_least(c->spread, spread);
+        s->cell.fixed[at] = fixed = kda_least(c->fixed, fixed);
+        t->total_worst[j] += kda_square(worst);
+        t->total_spread[j] += kda_square(spread);
+        t->total_fixed[j] += kda_square(fixed);
         t->seen_worst[j] += query * worst;
         t->seen_spread[j] += query * spread;
         t->seen_fixed[j] += query * fixed;
@@ -389,16 +336,16 @@ static void column_out(const struct token *t, const struct kda_state *s, size_t 
                        const struct kda_field *out, size_t at)
 {
     double n = (double)t->dim + 1.0, size = s->norm[j] + s->worst[j];
-    double carried = least(t->query_norm * s->worst[j], t->seen_worst[j]);
-    double spread = least(t->query_norm * s->spread[j], t->seen_spread[j]);
-    double fixed = least(t->query_norm * s->fixed[j], t->seen_fixed[j]);
+    double carried = kda_least(t->query_norm * s->worst[j], t->seen_worst[j]);
+    double spread = kda_least(t->query_norm * s->spread[j], t->seen_spread[j]);
+    double fixed = kda_least(t->query_norm * s->fixed[j], t->seen_fixed[j]);
     double other_query = t->query_error * size;
     double reach = t->out_abs[j] + carried + other_query;
     double floor = (n + 1.0) * TINY_FP32 * (1.0 + size);
 
     out->value[at] = t->out[j];
     out->worst[at] = carried + other_query + gamma_n(n, U_FP32) * reach + floor;
-    out->spread[at] = sqrt(square(spread) + n * square(U_FP32) * square(reach));
+    out->spread[at] = sqrt(kda_square(spread) + n * kda_square(U_FP32) * kda_square(reach));
     out->fixed[at] = fixed + other_query + floor;
 }
 
@@ -414,9 +361,9 @@ static void token_close(const struct token *t, struct kda_state *s, struct colum
         update_cells(t, s, columns, k);
     for (size_t j = 0; j < d; j++) {
         s->norm[j] = t->new_norm[j];
-        s->worst[j] = least(columns[j].worst, sqrt(t->total_worst[j]));
-        s->spread[j] = least(columns[j].spread, sqrt(t->total_spread[j]));
-        s->fixed[j] = least(columns[j].fixed, sqrt(t->total_fixed[j]));
+        s->worst[j] = kda_least(columns[j].worst, sqrt(t->total_worst[j]));
+        s->spread[j] = kda_least(columns[j].spread, sqrt(t->total_spread[j]));
+        s->fixed[j] = kda_least(columns[j].fixed, sqrt(t->total_fixed[j]));
         column_out(t, s, j, out, i * d + j);
     }
 }

@@ -33,7 +33,7 @@
 
 #include <stddef.h>
 
-#include "reference/bounds.h"
+#include "reference/kda_field.h"
 
 /* Consecutive tokens of one head, packed. */
 struct kda_tokens {
@@ -50,18 +50,6 @@ struct kda_tokens {
     const double *gate_error;              /* [count]: the largest of any channel */
     const double *beta_error;              /* [count] */
 };
-
-/* Numbers with their radii, as parallel arrays: struct bounded for loops. */
-struct kda_field {
-    size_t count;
-    double *value, *worst, *spread, *fixed; /* one allocation, owned */
-};
-
-void kda_field_init(struct kda_field *f, size_t count); /* zero; aborts without memory */
-void kda_field_release(struct kda_field *f);
-/* Element i; the error of the reference's own fp64 arithmetic, far below the fp32 radii, is
-   added. */
-struct bounded kda_field_at(const struct kda_field *f, size_t i);
 
 /* The state of one head with the error that a kernel's copy of it may have. */
 struct kda_state {
