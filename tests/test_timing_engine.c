@@ -468,6 +468,9 @@ static void test_noise_takes_samples_until_the_budget_is_spent(void **data)
     one_round(f, &t, 1);
     assert_int_equal(t.nsamples, 50 + t.params.min_per_round);
     assert_int_equal(t.sample[t.nsamples - 1].round, 1);
+    t.params.long_run_us = t.estimate_us / 2; /* a long run: one */
+    one_round(f, &t, 2);
+    assert_int_equal(t.nsamples, 50 + t.params.min_per_round + 1);
     timing_end(&t);
 }
 

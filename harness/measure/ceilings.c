@@ -144,9 +144,12 @@ static int sample(const struct ceilings *c, int (*launch)(void *, struct err *),
 
     p.rounds = 1;
     p.min_per_round = p.max_per_round = n;
+    p.long_run_us = INF64; /* all of them, whatever they cost */
     if (timing_begin(c->rig, &subject, &p, &t, err) < 0)
         return -1;
     rc = timing_round(c->rig, &t, 0, err);
+    if (rc == 0 && t.nsamples != n)
+        BUG("%u samples instead of %u", t.nsamples, n);
     for (unsigned i = 0; i < n && rc == 0; i++)
         us[i] = t.sample[i].us;
     timing_end(&t);
