@@ -11,28 +11,29 @@
  */
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
-#define WINDOW_GUARD (1024 * 1024)
-#define WINDOW_ROOM  (104 * 1024) /* CPU_SHARED_MAX and the canary, in whole 4 KiB pages */
-#define CANARY_WORD  0xffa5ffb7u  /* NaN as fp32, bf16 and fp16 */
-#define FILL_BIG     0x7e967699u  /* 1e38f; as bf16 1e38 and 1.5e33 */
+#define WINDOW_GUARD ((size_t)1024 * 1024)
+#define CANARY_WORD  0xffa5ffb7u /* NaN as fp32, bf16 and fp16 */
+#define FILL_BIG     0x7e967699u /* 1e38f; as bf16 1e38 and 1.5e33 */
 #define DYNAMIC_BASE 0x10000000u
 #define STATIC_BASE  0x20000000u
 #define HALF_RANGE   0x08000000u
 
-_Static_assert(WINDOW_ROOM >= CPU_SHARED_MAX + CPU_CANARY, "the window holds the largest block");
-
 static unsigned char *room_end(const struct cpu_worker *w)
 {
-    return w->window + WINDOW_GUARD + WINDOW_ROOM;
+    return w->window + w->window_bytes - WINDOW_GUARD;
 }
 
+/* Room for the largest block and the canary, in whole pages: the guard begins where a page does. */
 static int map_window(struct cpu_worker *w, struct err *err)
 {
-    size_t bytes = 2 * WINDOW_GUARD + WINDOW_ROOM;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t room = (CPU_SHARED_MAX + CPU_CANARY + page - 1) / page * page;
+    size_t bytes = room + 2 * WINDOW_GUARD;
     unsigned char *p =
         mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -40,7 +41,7 @@ static int map_window(struct cpu_worker *w, struct err *err)
         return err_set(err, ERR_SYSTEM, "no memory for shared memory");
     w->window = p;
     w->window_bytes = bytes;
-    if (mprotect(p + WINDOW_GUARD, WINDOW_ROOM, PROT_READ | PROT_WRITE) < 0)
+    if (mprotect(p + WINDOW_GUARD, room, PROT_READ | PROT_WRITE) < 0)
         return err_set(err, ERR_SYSTEM, "no memory for shared memory");
     return 0;
 }

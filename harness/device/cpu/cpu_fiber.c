@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "device/cpu/cpu_worker.h"
 
-_Static_assert((CPU_GUARD_BYTES + CPU_STACK_BYTES) / 4096 % 2 == 1, "see prepare_stack()");
+#define GUARD_LEAST (64 * 1024)
 
 #if defined(__x86_64__)
 #define SAVED_WORDS 6 /* rbp rbx r12-r15 below the return address */
@@ -24,15 +25,29 @@ _Thread_local struct cpu_worker *cpu_this_worker;
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-static unsigned char *map_stack(void)
+/* Whole pages (4 KiB on x86-64; 4, 16 or 64 KiB on aarch64, as its kernel was built), and an odd
+   number of them together with the stack: see prepare_stack(). */
+size_t cpu_guard_bytes(size_t page)
 {
-    size_t size = CPU_GUARD_BYTES + CPU_STACK_BYTES;
+    size_t pages = (GUARD_LEAST + page - 1) / page;
+
+    return (pages + ((pages + CPU_STACK_BYTES / page) % 2 == 0)) * page;
+}
+
+static size_t stack_mapping(const struct cpu_worker *w)
+{
+    return w->guard_bytes + CPU_STACK_BYTES;
+}
+
+static unsigned char *map_stack(const struct cpu_worker *w)
+{
+    size_t size = stack_mapping(w);
     unsigned char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED)
         return NULL;
-    if (mprotect(p, CPU_GUARD_BYTES, PROT_NONE) == 0)
+    if (mprotect(p, w->guard_bytes, PROT_NONE) == 0)
         return p;
     munmap(p, size);
     return NULL;
@@ -43,7 +58,7 @@ static unsigned char *map_stack(void)
    one set), and lie an odd number of pages apart, for the sets of the address translation cache. */
 static void *prepare_stack(const struct cpu_worker *w, unsigned index)
 {
-    unsigned char *end = w->stack[index] + CPU_GUARD_BYTES + CPU_STACK_BYTES;
+    unsigned char *end = w->stack[index] + stack_mapping(w);
     uint64_t *top = (uint64_t *)(void *)(end - 64 - 64 * (index * 11 % 62));
     uint64_t *sp;
 
@@ -63,7 +78,7 @@ static void *prepare_stack(const struct cpu_worker *w, unsigned index)
 static bool assign_stack(struct cpu_worker *w, struct cpu_fiber *f)
 {
     if (w->nfree == 0) {
-        unsigned char *p = map_stack();
+        unsigned char *p = map_stack(w);
 
         if (!p)
             return false;
@@ -78,7 +93,7 @@ static bool assign_stack(struct cpu_worker *w, struct cpu_fiber *f)
 bool cpu_on_fiber_stack(const struct cpu_worker *w, uintptr_t sp)
 {
     for (uint32_t i = 0; i < w->nstacks; i++)
-        if (sp - (uintptr_t)w->stack[i] < CPU_GUARD_BYTES + CPU_STACK_BYTES)
+        if (sp - (uintptr_t)w->stack[i] < stack_mapping(w))
             return true;
     return false;
 }
@@ -328,6 +343,7 @@ int cpu_worker_init(struct cpu_worker *w, struct err *err)
 {
     memset(w, 0, sizeof *w);
     atomic_store(&w->progress, 1);
+    w->guard_bytes = cpu_guard_bytes((size_t)sysconf(_SC_PAGESIZE));
     w->signal_stack = mmap(NULL, CPU_STACK_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (w->signal_stack == MAP_FAILED)
@@ -338,7 +354,7 @@ int cpu_worker_init(struct cpu_worker *w, struct err *err)
 void cpu_worker_release(struct cpu_worker *w)
 {
     for (uint32_t i = 0; i < w->nstacks; i++)
-        munmap(w->stack[i], CPU_GUARD_BYTES + CPU_STACK_BYTES);
+        munmap(w->stack[i], stack_mapping(w));
     if (w->window)
         munmap(w->window, w->window_bytes);
     if (w->copies)

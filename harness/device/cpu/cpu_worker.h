@@ -26,7 +26,6 @@
 #define CPU_WARP        32
 #define CPU_MAX_THREADS 1024
 #define CPU_STACK_BYTES (256 * 1024)
-#define CPU_GUARD_BYTES (17 * 4096) /* below each stack */
 #define CPU_MAX_COPIES  256 /* outstanding cp.async a thread in late mode; the oldest lands early */
 #define CPU_CANARY      1024 /* bytes below the dynamic shared memory that are checked */
 
@@ -43,8 +42,7 @@ struct cpu_fiber {
     enum fiber_state state;
     uint16_t linear, stack; /* thread number in the block; index of its stack */
     const char *where;      /* it waits there */
-    uint32_t barrier; /* the number of the barrier it waits at: FIBER_BARRIER counts only while
-                               that is the worker's */
+    uint32_t barrier;       /* of FIBER_BARRIER, which counts only while this is the worker's */
     /* the warp operation it waits in */
     enum cpu_warp_op op;
     uint32_t mask;
@@ -110,6 +108,7 @@ struct cpu_worker {
     unsigned char *stack[CPU_MAX_THREADS]; /* each mapping: guard, then stack */
     uint16_t free_stack[CPU_MAX_THREADS];
     uint32_t nstacks, nfree;
+    size_t guard_bytes; /* below each stack */
 
     unsigned char *window; /* guard, shared memory that ends at a guard, guard */
     size_t window_bytes;
@@ -137,6 +136,7 @@ static inline struct cpu_fiber *cpu_running(void)
 /* cpu_fiber.c */
 int cpu_worker_init(struct cpu_worker *w, struct err *err);
 void cpu_worker_release(struct cpu_worker *w);
+size_t cpu_guard_bytes(size_t page); /* the guard below a stack where pages have so many bytes */
 void cpu_run_block(struct cpu_worker *w, uint64_t linear); /* w->fault.set afterwards: it failed */
 void cpu_yield_slow(struct cpu_worker *w, struct cpu_fiber *f);
 void cpu_make_ready(struct cpu_worker *w, struct cpu_fiber *f);
