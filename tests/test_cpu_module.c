@@ -248,10 +248,11 @@ static void what_is_no_module_is_refused(void **state)
 
 /* --- the same bytes, the same bits ------------------------------------------------------------ */
 
-static int build(const char *compiler, const char *opt, const char *out, struct err *err)
+static int build(const char *compiler, const char *opt, const char *name, const char *out,
+                 struct err *err)
 {
-    char env[] = "env", script[] = "scripts/build-cpu-module", source[] = "tests/cpu/cpu_math.cu";
-    char cxx[64], o[64], target[400];
+    char env[] = "env", script[] = "scripts/build-cpu-module";
+    char cxx[64], o[64], source[100], target[400];
     char *argv[] = {env, cxx, o, script, source, target, NULL};
     struct shell_run how = {.limit = 1000, .with_stderr = 1};
     struct text said;
@@ -259,6 +260,7 @@ static int build(const char *compiler, const char *opt, const char *out, struct 
 
     snprintf(cxx, sizeof cxx, "CXX=%s", compiler);
     snprintf(o, sizeof o, "OPT=%s", opt);
+    snprintf(source, sizeof source, "tests/cpu/%s.cu", name);
     snprintf(target, sizeof target, "%s", out);
     text_init(&said);
     if (shell_capture(argv, &how, &said, &status, err) < 0)
@@ -279,8 +281,8 @@ static void a_build_repeats_byte_for_byte(void **state)
     folder_open(&f);
     snprintf(one, sizeof one, "%s/one.so", f.scratch.dir);
     snprintf(two, sizeof two, "%s/set/two.so", f.scratch.dir);
-    assert_int_equal(build("g++", "-O2", one, &f.err), 0);
-    assert_int_equal(build("g++", "-O2", two, &f.err), 0);
+    assert_int_equal(build("g++", "-O2", "cpu_math", one, &f.err), 0);
+    assert_int_equal(build("g++", "-O2", "cpu_math", two, &f.err), 0);
     MUST(&f, hash_file(one, &a, &f.err));
     MUST(&f, hash_file(two, &b, &f.err));
     assert_true(hash_equal(a, b));
@@ -336,10 +338,32 @@ static void compilers_agree_bit_for_bit(void **state)
             print_message("  clang++ is not there: compared g++ at two levels only\n");
             break;
         }
-        assert_int_equal(build(how[i][0], how[i][1], path, &f.err), 0);
+        assert_int_equal(build(how[i][0], how[i][1], "cpu_math", path, &f.err), 0);
         run_math(&f, path, i ? y : first);
         if (i)
             assert_memory_equal(first, y, sizeof y);
+    }
+    folder_close(&f);
+}
+
+/* Each compiler calls the sanitizers' functions that it likes; a module brings those it needs. */
+static void modules_of_clang_load(void **state)
+{
+    static const char *const name[] = {"cpu_faults", "cpu_sync"};
+    struct folder f;
+    char path[400];
+
+    (void)state;
+    if (system("command -v clang++ >/dev/null") != 0)
+        skip();
+    folder_open(&f);
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        struct module *m;
+
+        snprintf(path, sizeof path, "%s/%s.so", f.scratch.dir, name[i]);
+        assert_int_equal(build("clang++", "-O1", name[i], path, &f.err), 0);
+        MUST(&f, module_load(f.device, path, &m, &f.err));
+        module_unload(m);
     }
     folder_close(&f);
 }
@@ -357,6 +381,7 @@ int main(void)
         cmocka_unit_test(what_is_no_module_is_refused),
         cmocka_unit_test(a_build_repeats_byte_for_byte),
         cmocka_unit_test(compilers_agree_bit_for_bit),
+        cmocka_unit_test(modules_of_clang_load),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,12 @@ extern "C" __global__ void barrier_loop(volatile int *p)
         __syncthreads();
 }
 extern "C" __global__ void divides(int *p) { p[1] = 7 / p[0]; }
+extern "C" __global__ void remainder_of(unsigned long long *p) { p[1] = 7 % p[0]; }
+extern "C" __global__ void compilers_trap(int *p)
+{
+    if (p[0] == 0)
+        __builtin_trap();
+}
 __device__ __noinline__ int deeper(volatile int *p, int n)
 {
     volatile int frame[256];

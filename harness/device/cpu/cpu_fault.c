@@ -120,7 +120,8 @@ void cpu_stuck(struct cpu_worker *w)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+/* A trap of the compiler's (__builtin_trap) is SIGILL on x86-64, SIGTRAP on aarch64. */
+static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 #define NSIGNALS (sizeof fault_signals / sizeof *fault_signals)
 
 int cpu_watch_signal(void)
@@ -304,7 +305,7 @@ static void describe_signal(const struct cpu_device *dev, const struct cpu_worke
                  dev->limit_s);
     else if (f->signal == SIGFPE)
         snprintf(out, n, "integer division by zero");
-    else if (f->signal == SIGILL)
+    else if (f->signal == SIGILL || f->signal == SIGTRAP)
         snprintf(out, n, "trap (unreachable code or a failed check)");
     else if (f->code == SI_KERNEL) /* x86 tells no address when it is not canonical */
         snprintf(out, n, "access to a wild address outside the address space");
