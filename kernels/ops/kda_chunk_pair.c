@@ -30,37 +30,28 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-enum { GC = CHUNKS_INPUTS, U, W, STATE, OUT, SET };
-
-static bool has_twin(const struct problem *p, const struct kda_sizes *n)
+static int add_set(struct problem *p, enum chunks_twin twin, const struct kda_sizes *n,
+                   struct err *err)
 {
-    return case_u32(&p->tc, "twin") && n->rows > n->tokens;
-}
-
-static int add_set(struct problem *p, bool twin, const struct kda_sizes *n, struct err *err)
-{
-    if (kda_add_chunk_inputs(p, twin ? "_blank" : "", n, err) < 0 ||
-        kda_add_vectors(p, twin ? "gc_blank" : "gc", DTYPE_F32, ROLE_SCRATCH, n, err) < 0 ||
-        kda_add_vectors(p, twin ? "u_blank" : "u", DTYPE_F32, ROLE_SCRATCH, n, err) < 0 ||
-        kda_add_vectors(p, twin ? "w_blank" : "w", DTYPE_F32, ROLE_SCRATCH, n, err) < 0 ||
-        kda_add_state(p, twin ? "state_blank" : "state", ROLE_INOUT, n, err) < 0)
+    if (kda_add_chunk_inputs(p, twin, n, err) < 0 ||
+        kda_add_chunk_terms(p, twin, ROLE_SCRATCH, n, err) < 0)
         return -1;
-    return kda_add_vectors(p, twin ? "out_blank" : "out", DTYPE_F32, ROLE_OUT, n, err);
+    return kda_add_chunk_results(p, twin, n, err);
 }
 
 static int shape(struct problem *p, struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(p, true);
 
-    if (add_set(p, false, &n, err) < 0 || kda_fill_chunk_inputs(p, 0, &n, true, err) < 0)
+    if (add_set(p, CHUNKS_PADDED, &n, err) < 0 || kda_fill_chunk_inputs(p, &n, err) < 0)
         return -1;
-    kda_fill_state(p, STATE);
-    if (!has_twin(p, &n))
+    kda_fill_state(p, CHUNKS_STATE);
+    if (!kda_has_blank_twin(p, &n))
         return 0;
-    if (add_set(p, true, &n, err) < 0)
+    if (add_set(p, CHUNKS_BLANK, &n, err) < 0)
         return -1;
-    kda_blank_twin(p, SET, 0, &n);
-    buffer_copy(&p->buffer[SET + STATE], &p->buffer[STATE]);
+    kda_blank_twin(p, CHUNKS_SET, &n);
+    buffer_copy(&p->buffer[CHUNKS_SET + CHUNKS_STATE], &p->buffer[CHUNKS_STATE]);
     return 0;
 }
 
@@ -68,72 +59,65 @@ static int reference(const struct problem *p, const struct reference_env *env, s
                      struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(p, true);
-    const struct kda_sequence s = kda_chunk_sequence(p, 0, &n);
+    const struct kda_sequence s = kda_sequence_of(p, 0, &n);
     const struct kda_expected e = {
-        .out = golden_open(g, p, OUT),
-        .state = golden_open(g, p, STATE),
-        .lambda = verdict_lambda(p->buffer[OUT].count + p->buffer[STATE].count),
+        .out = golden_open(g, p, CHUNKS_OUT),
+        .state = golden_open(g, p, CHUNKS_STATE),
+        .lambda = verdict_lambda(p->buffer[CHUNKS_OUT].count + p->buffer[CHUNKS_STATE].count),
     };
 
     (void)err;
-    kda_expect(&s, env, p->buffer[STATE].init, n.chunk, 0, &e);
-    if (!has_twin(p, &n))
+    kda_expect(&s, env, p->buffer[CHUNKS_STATE].init, n.chunk, 0, &e);
+    if (!kda_has_blank_twin(p, &n))
         return 0;
-    kda_expect_same(golden_open(g, p, SET + OUT), e.out, p->buffer[OUT].count);
-    kda_expect_same(golden_open(g, p, SET + STATE), e.state, p->buffer[STATE].count);
+    kda_expect_same(golden_open(g, p, CHUNKS_SET + CHUNKS_OUT), e.out, p->buffer[CHUNKS_OUT].count);
+    kda_expect_same(golden_open(g, p, CHUNKS_SET + CHUNKS_STATE), e.state,
+                    p->buffer[CHUNKS_STATE].count);
     return 0;
 }
 
-static int launch_set(const struct operator_run *run, int first, struct err *err)
+static int launch_set(const struct operator_run *run, int first, const struct kda_sizes *n,
+                      struct err *err)
 {
-    const dev_ptr *ptr = run->ptr + first;
-    const struct kda_chunk_call call = {
-        .prepare = run->kernel[0],
-        .scan = run->kernel[1],
-        .query = ptr[CHUNKS_QUERY],
-        .key = ptr[CHUNKS_KEY],
-        .value = ptr[CHUNKS_VALUE],
-        .gate = ptr[CHUNKS_GATE],
-        .beta = ptr[CHUNKS_BETA],
-        .gc = ptr[GC],
-        .u = ptr[U],
-        .w = ptr[W],
-        .state = ptr[STATE],
-        .out = ptr[OUT],
-        .sizes = kda_sizes_of(run->problem, true),
-    };
+    struct kda_chunk_call call = kda_chunk_call_of(run, first, n);
 
-    return kda_launch_chunks(&call, 0, call.sizes.tokens, err);
+    call.state = run->ptr[first + CHUNKS_STATE];
+    call.out = run->ptr[first + CHUNKS_OUT];
+    if (kda_call_prepare(run->kernel[0], &call, 0, n->tokens, err) < 0)
+        return -1;
+    return kda_call_scan(run->kernel[1], &call, 0, n->tokens, err);
 }
 
 static int launch(const struct operator_run *run, struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(run->problem, true);
 
-    if (launch_set(run, 0, err) < 0)
+    if (launch_set(run, 0, &n, err) < 0)
         return -1;
-    return has_twin(run->problem, &n) ? launch_set(run, SET, err) : 0;
+    return kda_has_blank_twin(run->problem, &n) ? launch_set(run, CHUNKS_SET, &n, err) : 0;
 }
 
 static void identities(const struct outcome *out, struct identity_report *rep)
 {
     struct kda_sizes n = kda_sizes_of(out->problem, true);
 
-    if (!has_twin(out->problem, &n))
+    if (!kda_has_blank_twin(out->problem, &n))
         return;
     identity_equal(rep, out, "output: any pad = pad of zeros",
-                   (struct identity_side){.buffer = OUT},
-                   (struct identity_side){.buffer = SET + OUT}, out->problem->buffer[OUT].count);
-    identity_equal(
-        rep, out, "state: any pad = pad of zeros", (struct identity_side){.buffer = STATE},
-        (struct identity_side){.buffer = SET + STATE}, out->problem->buffer[STATE].count);
+                   (struct identity_side){.buffer = CHUNKS_OUT},
+                   (struct identity_side){.buffer = CHUNKS_SET + CHUNKS_OUT},
+                   out->problem->buffer[CHUNKS_OUT].count);
+    identity_equal(rep, out, "state: any pad = pad of zeros",
+                   (struct identity_side){.buffer = CHUNKS_STATE},
+                   (struct identity_side){.buffer = CHUNKS_SET + CHUNKS_STATE},
+                   out->problem->buffer[CHUNKS_STATE].count);
 }
 
 static void cost(const struct problem *p, struct cost *cost)
 {
     struct kda_sizes n = kda_sizes_of(p, true);
     double vectors = (double)n.tokens * n.heads * n.head_dim, scalars = (double)n.tokens * n.heads;
-    double cells = (double)p->buffer[STATE].count;
+    double cells = (double)p->buffer[CHUNKS_STATE].count;
 
     /* gc, u and w need not leave the chip. */
     cost->read_bytes = 4 * (4 * vectors + scalars + cells);

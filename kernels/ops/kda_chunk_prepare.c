@@ -28,41 +28,34 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-/* A set of buffers: the inputs (the query is not the kernel's; it keeps one order for all), then
-   these. */
-enum { GC = CHUNKS_INPUTS, U, W, SET };
+/* A set ends with w here. The query is not the kernel's; it keeps one order for all. */
+enum { SET = CHUNKS_W + 1 };
 
-static bool has_twin(const struct problem *p, const struct kda_sizes *n)
+static int add_set(struct problem *p, enum chunks_twin twin, const struct kda_sizes *n,
+                   struct err *err)
 {
-    return case_u32(&p->tc, "twin") && n->rows > n->tokens;
-}
-
-static int add_set(struct problem *p, bool twin, const struct kda_sizes *n, struct err *err)
-{
-    if (kda_add_chunk_inputs(p, twin ? "_blank" : "", n, err) < 0 ||
-        kda_add_vectors(p, twin ? "gc_blank" : "gc", DTYPE_F32, ROLE_OUT, n, err) < 0 ||
-        kda_add_vectors(p, twin ? "u_blank" : "u", DTYPE_F32, ROLE_OUT, n, err) < 0)
+    if (kda_add_chunk_inputs(p, twin, n, err) < 0)
         return -1;
-    return kda_add_vectors(p, twin ? "w_blank" : "w", DTYPE_F32, ROLE_OUT, n, err);
+    return kda_add_chunk_terms(p, twin, ROLE_OUT, n, err);
 }
 
 static int shape(struct problem *p, struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(p, true);
 
-    if (add_set(p, false, &n, err) < 0 || kda_fill_chunk_inputs(p, 0, &n, true, err) < 0)
+    if (add_set(p, CHUNKS_PADDED, &n, err) < 0 || kda_fill_chunk_inputs(p, &n, err) < 0)
         return -1;
-    if (!has_twin(p, &n))
+    if (!kda_has_blank_twin(p, &n))
         return 0;
-    if (add_set(p, true, &n, err) < 0)
+    if (add_set(p, CHUNKS_BLANK, &n, err) < 0)
         return -1;
-    kda_blank_twin(p, SET, 0, &n);
+    kda_blank_twin(p, SET, &n);
     return 0;
 }
 
 struct chunks {
+    struct kda_sizes sizes;
     struct kda_sequence s;
-    size_t chunk, per_head;
     struct expectation *out[3]; /* gc, u, w */
     double lambda;
 };
@@ -71,22 +64,16 @@ struct chunks {
 static void expect_chunk(size_t index, void *ctx)
 {
     const struct chunks *c = ctx;
-    size_t d = c->s.head_dim, head = index / c->per_head, first = index % c->per_head * c->chunk;
-    size_t count = c->s.tokens - first < c->chunk ? c->s.tokens - first : c->chunk;
-    struct kda_chunk_terms x;
-    struct kda_packed packed;
-
-    kda_packed_init(&packed, d, count);
-    kda_packed_load(&packed, &c->s, head, first, count);
-    kda_chunk_terms_init(&x, count, d);
-    kda_chunk_prepare(&packed.tokens, &x);
+    const struct kda_chunk_place at = kda_chunk_place(&c->sizes, index);
+    struct kda_chunk_terms x = kda_chunk_terms_of(&c->s, &at);
     const struct kda_field *made[] = {&x.gc, &x.u, &x.w};
+    size_t d = c->s.head_dim;
+
     for (unsigned f = 0; f < 3; f++)
-        for (size_t i = 0; i < count * d; i++)
-            expect_bounded(c->out[f], ((first + i / d) * c->s.heads + head) * d + i % d,
+        for (size_t i = 0; i < at.count * d; i++)
+            expect_bounded(c->out[f], ((at.first + i / d) * c->s.heads + at.head) * d + i % d,
                            kda_field_at(made[f], i), c->lambda);
     kda_chunk_terms_release(&x);
-    kda_packed_release(&packed);
 }
 
 /* Pad rows are nobody's business: a kernel may leave them or write them. */
@@ -106,48 +93,35 @@ static int reference(const struct problem *p, const struct reference_env *env, s
 {
     struct kda_sizes n = kda_sizes_of(p, true);
     struct chunks c = {
-        .s = kda_chunk_sequence(p, 0, &n),
-        .chunk = n.chunk,
-        .per_head = n.rows / n.chunk,
-        .out = {open_freed(g, p, GC, &n), open_freed(g, p, U, &n), open_freed(g, p, W, &n)},
+        .sizes = n,
+        .s = kda_sequence_of(p, 0, &n),
+        .out = {open_freed(g, p, CHUNKS_GC, &n), open_freed(g, p, CHUNKS_U, &n),
+                open_freed(g, p, CHUNKS_W, &n)},
         .lambda = verdict_lambda(3 * (size_t)n.tokens * n.heads * n.head_dim),
     };
 
     (void)err;
-    parallel_for(c.per_head * n.heads, env->workers, expect_chunk, &c);
-    for (int id = GC; has_twin(p, &n) && id < SET; id++)
-        kda_expect_same(golden_open(g, p, SET + id), c.out[id - GC], p->buffer[id].count);
+    parallel_for(kda_chunk_places(&n), env->workers, expect_chunk, &c);
+    for (int id = CHUNKS_GC; kda_has_blank_twin(p, &n) && id < SET; id++)
+        kda_expect_same(golden_open(g, p, SET + id), c.out[id - CHUNKS_GC], p->buffer[id].count);
     return 0;
 }
 
-static int launch_set(const struct operator_run *run, int first, struct err *err)
+static int launch_set(const struct operator_run *run, int first, const struct kda_sizes *n,
+                      struct err *err)
 {
-    struct kda_sizes n = kda_sizes_of(run->problem, true);
-    const dev_ptr *ptr = run->ptr + first;
-    const struct kda_chunk_prepare_args args = {
-        .k = ptr[CHUNKS_KEY],
-        .v = ptr[CHUNKS_VALUE],
-        .gate = ptr[CHUNKS_GATE],
-        .beta = ptr[CHUNKS_BETA],
-        .gc = ptr[GC],
-        .u = ptr[U],
-        .w = ptr[W],
-        .heads = n.heads,
-        .head_dim = n.head_dim,
-        .chunk = n.chunk,
-        .tokens = n.tokens,
-    };
+    const struct kda_chunk_call call = kda_chunk_call_of(run, first, n);
 
-    return kda_launch_chunk_prepare(run->kernel[0], &args, err);
+    return kda_call_prepare(run->kernel[0], &call, 0, n->tokens, err);
 }
 
 static int launch(const struct operator_run *run, struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(run->problem, true);
 
-    if (launch_set(run, 0, err) < 0)
+    if (launch_set(run, 0, &n, err) < 0)
         return -1;
-    return has_twin(run->problem, &n) ? launch_set(run, SET, err) : 0;
+    return kda_has_blank_twin(run->problem, &n) ? launch_set(run, SET, &n, err) : 0;
 }
 
 static void identities(const struct outcome *out, struct identity_report *rep)
@@ -156,8 +130,8 @@ static void identities(const struct outcome *out, struct identity_report *rep)
                                         "w: any pad = pad of zeros"};
     struct kda_sizes n = kda_sizes_of(out->problem, true);
 
-    for (int id = GC; has_twin(out->problem, &n) && id < SET; id++)
-        identity_equal(rep, out, names[id - GC], (struct identity_side){.buffer = id},
+    for (int id = CHUNKS_GC; kda_has_blank_twin(out->problem, &n) && id < SET; id++)
+        identity_equal(rep, out, names[id - CHUNKS_GC], (struct identity_side){.buffer = id},
                        (struct identity_side){.buffer = SET + id},
                        (size_t)n.tokens * n.heads * n.head_dim);
 }

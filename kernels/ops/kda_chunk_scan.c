@@ -29,57 +29,47 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-/* After the inputs, of which the kernel gets query and key: value, gate and beta are what gc, u
-   and w were made from, and what the reference takes the contraction of the state's error from.
-   */
-enum { GC = CHUNKS_INPUTS, U, W, STATE, OUT };
+/* Of the inputs the kernel gets query and key: value, gate and beta are what gc, u and w were made
+   from, and what the reference takes the contraction of the state's error from. */
 
 struct chunks {
     struct problem *problem;
+    struct kda_sizes sizes;
     struct kda_sequence s;
-    size_t chunk, per_head;
 };
 
 /* Rounds the terms of one chunk of one head into the buffers, and continues them over the pad. */
 static void store_terms(size_t index, void *ctx)
 {
     const struct chunks *c = ctx;
-    size_t d = c->s.head_dim, head = index / c->per_head, first = index % c->per_head * c->chunk;
-    size_t count = c->s.tokens - first < c->chunk ? c->s.tokens - first : c->chunk;
-    struct kda_chunk_terms x;
-    struct kda_packed packed;
+    const struct kda_chunk_place chunk = kda_chunk_place(&c->sizes, index);
+    struct kda_chunk_terms x = kda_chunk_terms_of(&c->s, &chunk);
+    struct buffer *b = c->problem->buffer;
+    size_t d = c->s.head_dim;
 
-    kda_packed_init(&packed, d, count);
-    kda_packed_load(&packed, &c->s, head, first, count);
-    kda_chunk_terms_init(&x, count, d);
-    kda_chunk_prepare(&packed.tokens, &x);
-    for (size_t i = 0; i < c->chunk * d; i++) {
-        size_t at = ((first + i / d) * c->s.heads + head) * d + i % d;
-        bool pad = i >= count * d;
-        struct buffer *b = c->problem->buffer;
-        dtype_store(DTYPE_F32, b[GC].init, at, x.gc.value[pad ? (count - 1) * d + i % d : i]);
-        dtype_store(DTYPE_F32, b[U].init, at, pad ? 0.0 : x.u.value[i]);
-        dtype_store(DTYPE_F32, b[W].init, at, pad ? 0.0 : x.w.value[i]);
+    for (size_t i = 0; i < c->sizes.chunk * d; i++) {
+        size_t at = ((chunk.first + i / d) * c->s.heads + chunk.head) * d + i % d;
+        bool pad = i >= chunk.count * d;
+        double gc = x.gc.value[pad ? (chunk.count - 1) * d + i % d : i];
+        dtype_store(DTYPE_F32, b[CHUNKS_GC].init, at, gc);
+        dtype_store(DTYPE_F32, b[CHUNKS_U].init, at, pad ? 0.0 : x.u.value[i]);
+        dtype_store(DTYPE_F32, b[CHUNKS_W].init, at, pad ? 0.0 : x.w.value[i]);
     }
     kda_chunk_terms_release(&x);
-    kda_packed_release(&packed);
 }
 
 static int shape(struct problem *p, struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(p, true);
 
-    if (kda_add_chunk_inputs(p, "", &n, err) < 0 ||
-        kda_add_vectors(p, "gc", DTYPE_F32, ROLE_IN, &n, err) < 0 ||
-        kda_add_vectors(p, "u", DTYPE_F32, ROLE_IN, &n, err) < 0 ||
-        kda_add_vectors(p, "w", DTYPE_F32, ROLE_IN, &n, err) < 0 ||
-        kda_add_state(p, "state", ROLE_INOUT, &n, err) < 0 ||
-        kda_add_vectors(p, "out", DTYPE_F32, ROLE_OUT, &n, err) < 0 ||
-        kda_fill_chunk_inputs(p, 0, &n, true, err) < 0)
+    if (kda_add_chunk_inputs(p, CHUNKS_PADDED, &n, err) < 0 ||
+        kda_add_chunk_terms(p, CHUNKS_PADDED, ROLE_IN, &n, err) < 0 ||
+        kda_add_chunk_results(p, CHUNKS_PADDED, &n, err) < 0 ||
+        kda_fill_chunk_inputs(p, &n, err) < 0)
         return -1;
-    kda_fill_state(p, STATE);
-    struct chunks c = {p, kda_chunk_sequence(p, 0, &n), n.chunk, n.rows / n.chunk};
-    parallel_for(c.per_head * n.heads, 0, store_terms, &c);
+    kda_fill_state(p, CHUNKS_STATE);
+    struct chunks c = {p, n, kda_sequence_of(p, 0, &n)};
+    parallel_for(kda_chunk_places(&n), 0, store_terms, &c);
     return 0;
 }
 
@@ -139,15 +129,15 @@ static int reference(const struct problem *p, const struct reference_env *env, s
 {
     struct kda_sizes n = kda_sizes_of(p, true);
     struct heads h = {
-        .s = kda_chunk_sequence(p, 0, &n),
+        .s = kda_sequence_of(p, 0, &n),
         .chunk = n.chunk,
-        .gc = p->buffer[GC].init,
-        .u = p->buffer[U].init,
-        .w = p->buffer[W].init,
-        .state = p->buffer[STATE].init,
-        .out = golden_open(g, p, OUT),
-        .state_out = golden_open(g, p, STATE),
-        .lambda = verdict_lambda(p->buffer[OUT].count + p->buffer[STATE].count),
+        .gc = p->buffer[CHUNKS_GC].init,
+        .u = p->buffer[CHUNKS_U].init,
+        .w = p->buffer[CHUNKS_W].init,
+        .state = p->buffer[CHUNKS_STATE].init,
+        .out = golden_open(g, p, CHUNKS_OUT),
+        .state_out = golden_open(g, p, CHUNKS_STATE),
+        .lambda = verdict_lambda(p->buffer[CHUNKS_OUT].count + p->buffer[CHUNKS_STATE].count),
     };
 
     (void)err;
@@ -158,30 +148,18 @@ static int reference(const struct problem *p, const struct reference_env *env, s
 static int launch(const struct operator_run *run, struct err *err)
 {
     struct kda_sizes n = kda_sizes_of(run->problem, true);
-    const struct kda_chunk_scan_args args = {
-        .q = run->ptr[CHUNKS_QUERY],
-        .k = run->ptr[CHUNKS_KEY],
-        .gc = run->ptr[GC],
-        .u = run->ptr[U],
-        .w = run->ptr[W],
-        .state = run->ptr[STATE],
-        .out = run->ptr[OUT],
-        .heads = n.heads,
-        .head_dim = n.head_dim,
-        .chunk = n.chunk,
-        .num_chunks = (uint32_t)(n.rows / n.chunk),
-        .tokens = n.tokens,
-        .scale = kda_scale(n.head_dim),
-    };
+    struct kda_chunk_call call = kda_chunk_call_of(run, 0, &n);
 
-    return kda_launch_chunk_scan(run->kernel[0], &args, err);
+    call.state = run->ptr[CHUNKS_STATE];
+    call.out = run->ptr[CHUNKS_OUT];
+    return kda_call_scan(run->kernel[0], &call, 0, n.tokens, err);
 }
 
 static void cost(const struct problem *p, struct cost *cost)
 {
     struct kda_sizes n = kda_sizes_of(p, true);
     double vectors = (double)n.tokens * n.heads * n.head_dim,
-           cells = (double)p->buffer[STATE].count;
+           cells = (double)p->buffer[CHUNKS_STATE].count;
     double c = n.chunk, d = n.head_dim;
 
     cost->read_bytes = 4 * (5 * vectors + cells);

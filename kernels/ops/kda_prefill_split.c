@@ -30,7 +30,7 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-enum { GC = CHUNKS_INPUTS, U, W, STATE, OUT, STATE_SPLIT, OUT_SPLIT, STATE_AGAIN, OUT_AGAIN };
+enum { STATE_SPLIT = CHUNKS_SET, OUT_SPLIT, STATE_AGAIN, OUT_AGAIN };
 
 /* Rows that the calls may touch: the second one's chunks reach further. */
 static struct kda_sizes sizes_of(const struct problem *p)
@@ -47,9 +47,11 @@ static struct kda_sizes sizes_of(const struct problem *p)
 
 static int add_results(struct problem *p, const struct kda_sizes *n, struct err *err)
 {
-    static const char *const names[][2] = {
-        {"state", "out"}, {"state_split", "out_split"}, {"state_again", "out_again"}};
+    static const char *const names[][2] = {{"state_split", "out_split"},
+                                           {"state_again", "out_again"}};
 
+    if (kda_add_chunk_results(p, CHUNKS_PADDED, n, err) < 0)
+        return -1;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (kda_add_state(p, names[i][0], ROLE_INOUT, n, err) < 0 ||
             kda_add_vectors(p, names[i][1], DTYPE_F32, ROLE_OUT, n, err) < 0)
@@ -64,20 +66,18 @@ static int shape(struct problem *p, struct err *err)
     if (case_u32(&p->tc, "split") >= n.tokens)
         return err_set(err, ERR_INPUT, "split=%u must be below T=%u", case_u32(&p->tc, "split"),
                        n.tokens);
-    if (kda_add_chunk_inputs(p, "", &n, err) < 0 ||
-        kda_add_vectors(p, "gc", DTYPE_F32, ROLE_SCRATCH, &n, err) < 0 ||
-        kda_add_vectors(p, "u", DTYPE_F32, ROLE_SCRATCH, &n, err) < 0 ||
-        kda_add_vectors(p, "w", DTYPE_F32, ROLE_SCRATCH, &n, err) < 0 ||
-        add_results(p, &n, err) < 0 || kda_fill_chunk_inputs(p, 0, &n, false, err) < 0)
+    if (kda_add_chunk_inputs(p, CHUNKS_PADDED, &n, err) < 0 ||
+        kda_add_chunk_terms(p, CHUNKS_PADDED, ROLE_SCRATCH, &n, err) < 0 ||
+        add_results(p, &n, err) < 0 || kda_fill_inputs(p, 0, &n, err) < 0)
         return -1;
-    for (int id = 0; id < CHUNKS_INPUTS; id++) {
+    for (int id = 0; id < KDA_INPUTS; id++) {
         struct buffer *b = &p->buffer[id];
         size_t first = b->count / n.rows * n.tokens;
         buffer_poison(b, first, b->count - first);
     }
-    kda_fill_state(p, STATE);
-    buffer_copy(&p->buffer[STATE_SPLIT], &p->buffer[STATE]);
-    buffer_copy(&p->buffer[STATE_AGAIN], &p->buffer[STATE]);
+    kda_fill_state(p, CHUNKS_STATE);
+    buffer_copy(&p->buffer[STATE_SPLIT], &p->buffer[CHUNKS_STATE]);
+    buffer_copy(&p->buffer[STATE_AGAIN], &p->buffer[CHUNKS_STATE]);
     return 0;
 }
 
@@ -85,49 +85,47 @@ static int reference(const struct problem *p, const struct reference_env *env, s
                      struct err *err)
 {
     struct kda_sizes n = sizes_of(p);
-    const struct kda_sequence s = kda_chunk_sequence(p, 0, &n);
-    double lambda = verdict_lambda(3 * (p->buffer[OUT].count + p->buffer[STATE].count));
-    const float *state = p->buffer[STATE].init;
-    const struct kda_expected whole = {golden_open(g, p, OUT), golden_open(g, p, STATE), lambda};
+    const struct kda_sequence s = kda_sequence_of(p, 0, &n);
+    double lambda =
+        verdict_lambda(3 * (p->buffer[CHUNKS_OUT].count + p->buffer[CHUNKS_STATE].count));
+    const float *state = p->buffer[CHUNKS_STATE].init;
+    const struct kda_expected whole = {golden_open(g, p, CHUNKS_OUT),
+                                       golden_open(g, p, CHUNKS_STATE), lambda};
     const struct kda_expected split = {golden_open(g, p, OUT_SPLIT), golden_open(g, p, STATE_SPLIT),
                                        lambda};
 
     (void)err;
     kda_expect(&s, env, state, n.chunk, 0, &whole);
     kda_expect(&s, env, state, n.chunk, case_u32(&p->tc, "split"), &split);
-    kda_expect_same(golden_open(g, p, OUT_AGAIN), split.out, p->buffer[OUT].count);
-    kda_expect_same(golden_open(g, p, STATE_AGAIN), split.state, p->buffer[STATE].count);
+    kda_expect_same(golden_open(g, p, OUT_AGAIN), split.out, p->buffer[CHUNKS_OUT].count);
+    kda_expect_same(golden_open(g, p, STATE_AGAIN), split.state, p->buffer[CHUNKS_STATE].count);
     return 0;
+}
+
+/* Tokens [first, first + count) by both kernels. */
+static int prefill(const struct operator_run *run, const struct kda_chunk_call *call,
+                   uint32_t first, uint32_t count, struct err *err)
+{
+    if (kda_call_prepare(run->kernel[0], call, first, count, err) < 0)
+        return -1;
+    return kda_call_scan(run->kernel[1], call, first, count, err);
 }
 
 static int launch(const struct operator_run *run, struct err *err)
 {
+    const struct kda_sizes n = sizes_of(run->problem);
     uint32_t split = case_u32(&run->problem->tc, "split");
-    const dev_ptr *ptr = run->ptr;
-    struct kda_chunk_call call = {
-        .prepare = run->kernel[0],
-        .scan = run->kernel[1],
-        .query = ptr[CHUNKS_QUERY],
-        .key = ptr[CHUNKS_KEY],
-        .value = ptr[CHUNKS_VALUE],
-        .gate = ptr[CHUNKS_GATE],
-        .beta = ptr[CHUNKS_BETA],
-        .gc = ptr[GC],
-        .u = ptr[U],
-        .w = ptr[W],
-        .state = ptr[STATE],
-        .out = ptr[OUT],
-        .sizes = sizes_of(run->problem),
-    };
-    uint32_t tokens = call.sizes.tokens;
+    struct kda_chunk_call call = kda_chunk_call_of(run, 0, &n);
 
-    if (kda_launch_chunks(&call, 0, tokens, err) < 0)
+    call.state = run->ptr[CHUNKS_STATE];
+    call.out = run->ptr[CHUNKS_OUT];
+    if (prefill(run, &call, 0, n.tokens, err) < 0)
         return -1;
     for (int again = 0; again < 2; again++) {
-        call.state = ptr[again ? STATE_AGAIN : STATE_SPLIT];
-        call.out = ptr[again ? OUT_AGAIN : OUT_SPLIT];
-        if (kda_launch_chunks(&call, 0, split, err) < 0 ||
-            kda_launch_chunks(&call, split, tokens - split, err) < 0)
+        call.state = run->ptr[again ? STATE_AGAIN : STATE_SPLIT];
+        call.out = run->ptr[again ? OUT_AGAIN : OUT_SPLIT];
+        if (prefill(run, &call, 0, split, err) < 0 ||
+            prefill(run, &call, split, n.tokens - split, err) < 0)
             return err_context(err, "split at %u", split);
     }
     return 0;
@@ -139,17 +137,17 @@ static void identities(const struct outcome *out, struct identity_report *rep)
 
     identity_equal(rep, out, "output: the same split twice",
                    (struct identity_side){.buffer = OUT_SPLIT},
-                   (struct identity_side){.buffer = OUT_AGAIN}, buffer[OUT].count);
+                   (struct identity_side){.buffer = OUT_AGAIN}, buffer[CHUNKS_OUT].count);
     identity_equal(rep, out, "state: the same split twice",
                    (struct identity_side){.buffer = STATE_SPLIT},
-                   (struct identity_side){.buffer = STATE_AGAIN}, buffer[STATE].count);
+                   (struct identity_side){.buffer = STATE_AGAIN}, buffer[CHUNKS_STATE].count);
 }
 
 static void cost(const struct problem *p, struct cost *cost)
 {
     struct kda_sizes n = sizes_of(p);
     double vectors = (double)n.tokens * n.heads * n.head_dim, scalars = (double)n.tokens * n.heads;
-    double cells = (double)p->buffer[STATE].count;
+    double cells = (double)p->buffer[CHUNKS_STATE].count;
 
     /* Three times a prefill, of the same inputs. */
     cost->read_bytes = 4 * (4 * vectors + scalars + 3 * cells);

@@ -198,9 +198,34 @@ int kda_check_gate(const struct problem *p, int id, const struct kda_sizes *n, s
     return 0;
 }
 
+int kda_fill_inputs(struct problem *p, int first, const struct kda_sizes *n, struct err *err)
+{
+    kda_fill_unit(p, first + KDA_QUERY, n);
+    kda_fill_unit(p, first + KDA_KEY, n);
+    kda_fill_value(p, first + KDA_VALUE, n);
+    kda_fill_gate(p, first + KDA_GATE, n);
+    kda_fill_beta(p, first + KDA_BETA, n);
+    return kda_check_gate(p, first + KDA_GATE, n, err);
+}
+
 struct kda_operand kda_operand_of(const struct problem *p, int id)
 {
     return (struct kda_operand){p->buffer[id].init, p->buffer[id].dtype, 0};
+}
+
+struct kda_sequence kda_sequence_of(const struct problem *p, int first, const struct kda_sizes *n)
+{
+    return (struct kda_sequence){
+        .heads = n->heads,
+        .head_dim = n->head_dim,
+        .tokens = n->tokens,
+        .query = kda_operand_of(p, first + KDA_QUERY),
+        .key = kda_operand_of(p, first + KDA_KEY),
+        .value = kda_operand_of(p, first + KDA_VALUE),
+        .gate = kda_operand_of(p, first + KDA_GATE),
+        .beta = kda_operand_of(p, first + KDA_BETA),
+        .scale = (double)kda_scale(n->head_dim),
+    };
 }
 
 float kda_scale(size_t head_dim)

@@ -5,6 +5,7 @@
 #ifndef OPS_KDA_RECURRENCE_COMMON_H
 #define OPS_KDA_RECURRENCE_COMMON_H
 
+#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/kda_recurrence.h"
 
@@ -50,6 +51,9 @@ int kda_add_scalars(struct problem *p, const char *name, enum dtype dtype, enum 
 int kda_add_state(struct problem *p, const char *name, enum role role, const struct kda_sizes *n,
                   struct err *err);
 
+/* The inputs of a run are consecutive buffers in this order. */
+enum { KDA_QUERY, KDA_KEY, KDA_VALUE, KDA_GATE, KDA_BETA, KDA_INPUTS };
+
 /* Fill by the case's regimes, from the seed and the buffer's name; rows from T on are left. */
 void kda_fill_unit(struct problem *p, int id,
                    const struct kda_sizes *n); /* query, key: unit rows, some 0, 1e-3 */
@@ -57,6 +61,8 @@ void kda_fill_value(struct problem *p, int id, const struct kda_sizes *n);
 void kda_fill_gate(struct problem *p, int id, const struct kda_sizes *n);
 void kda_fill_beta(struct problem *p, int id, const struct kda_sizes *n);
 void kda_fill_state(struct problem *p, int id);
+/* All inputs from buffer `first` on, and the gate's domain checked. */
+int kda_fill_inputs(struct problem *p, int first, const struct kda_sizes *n, struct err *err);
 /* Rows from T on of a [rows, ..] buffer hold what the parameter "pad" says. */
 void kda_fill_pad(struct problem *p, int id, const struct kda_sizes *n);
 
@@ -76,6 +82,8 @@ struct kda_sequence {
     double scale;
 };
 struct kda_operand kda_operand_of(const struct problem *p, int id); /* initial contents */
+/* The inputs from buffer `first` on, with the launchers' scale. */
+struct kda_sequence kda_sequence_of(const struct problem *p, int first, const struct kda_sizes *n);
 float kda_scale(size_t head_dim); /* 1 / sqrt(D) as the launchers pass it */
 
 /* Tokens [first, first + count) of one head, widened; owned by the caller. */
