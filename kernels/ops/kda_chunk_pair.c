@@ -3,12 +3,9 @@
  * inputs hold whatever "pad" says, those of the output are kept; where there are any, a twin with
  * a pad of zeros must give the same bits.
  */
-#include <stdlib.h>
-
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"
 #include "kernels/ops/kda_chunks_common.h"
-#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/kda_chunk.h"
 #include "reference/kda_recurrence.h"

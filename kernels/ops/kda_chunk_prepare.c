@@ -2,13 +2,10 @@
  * kda_chunk_prepare: gc, u and w of every chunk. Rows t >= T hold whatever "pad" says; where
  * there are any, a twin with a pad of zeros must give the same bits.
  */
-#include <stdlib.h>
-
 #include "base/parallel.h"
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"
 #include "kernels/ops/kda_chunks_common.h"
-#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/kda_chunk_terms.h"
 

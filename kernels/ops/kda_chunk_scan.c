@@ -4,13 +4,10 @@
  * of gc, u and w what a chunk that ends at T would carry on with (gc constant, u and w zero),
  * since how prepare leaves it is not agreed.
  */
-#include <stdlib.h>
-
 #include "base/parallel.h"
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"
 #include "kernels/ops/kda_chunks_common.h"
-#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/kda_chunk.h"
 

@@ -31,8 +31,8 @@ int kda_add_chunk_terms(struct problem *p, enum chunks_twin twin, enum role role
 int kda_add_chunk_results(struct problem *p, enum chunks_twin twin, const struct kda_sizes *n,
                           struct err *err); /* state, out */
 
-/* The first set's inputs: the T rows by the case's regimes, the pad by its parameter "pad". ERR_INPUT
-   for a gate that is no log decay. */
+/* The first set's inputs: the T rows by the case's regimes, the pad by its parameter "pad".
+   ERR_INPUT for a gate that is no log decay. */
 int kda_fill_chunk_inputs(struct problem *p, const struct kda_sizes *n, struct err *err);
 /* The inputs from `to` on become the first set's, with a pad of zeros. */
 void kda_blank_twin(struct problem *p, int to, const struct kda_sizes *n);

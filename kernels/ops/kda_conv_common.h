@@ -1,10 +1,10 @@
 /*
- * What the two convolution operators share: their inputs.
+ * What the two convolution operators share: the order of their buffers, and their inputs.
  */
 #ifndef OPS_KDA_CONV_COMMON_H
 #define OPS_KDA_CONV_COMMON_H
 
-#include "problem/problem.h"
+#include "problem/operator.h"
 #include "reference/causal_conv1d.h"
 
 extern const char *const conv_biases[]; /* choices of "bias": null, set */
@@ -16,18 +16,32 @@ extern const char *const conv_states[]; /* choices of "state": carried, zero */
     "bf16; state moved bit "                                                                       \
     "for bit"
 
-/* How large a channel's values are: the channels of one group of 128 (a head) share it. Every
-   fourth group is ordinary; the others are of norm ~1e-3 (an epsilon outside a root shows),
-   zero, and large (silu saturates, exp overflows). */
-double conv_channel_scale(size_t channel);
+/* Buffers, in this order; each operator's twins follow. */
+enum {
+    CONV_STATE,  /* f32 [.., dim, d_conv] */
+    CONV_X,      /* bf16 [rows, dim or more] */
+    CONV_WEIGHT, /* bf16 [dim, d_conv] */
+    CONV_BIAS,   /* bf16 [dim] */
+    CONV_Y,      /* bf16 [rows, dim or more] */
+    CONV_BUFFERS
+};
 
-/* Fills `rows` rows of `dim` channels, `stride` apart, scaled by channel; poison in the gaps. */
-void conv_fill_rows(struct buffer *b, uint64_t key, size_t rows, size_t stride, size_t dim);
-/* [.., dim, d_conv]: the state carried in, scaled by channel, or zero. */
-void conv_fill_state(struct buffer *b, uint64_t key, size_t dim, bool zero);
+int conv_add_weights(struct problem *p, struct err *err); /* CONV_WEIGHT and CONV_BIAS */
 
-/* The channel's taps out of widened weight [dim, d_conv] and bias [dim] (or NULL). */
-struct conv_channel conv_channel_of(const float *weight, const float *bias, size_t d_conv,
-                                    size_t channel);
+/* Fills the inputs by the parameters dim and state. The channels of one group of 128 (a head)
+   share a size: every fourth group is ordinary, the others are of norm ~1e-3 (an epsilon outside a
+   root shows), zero, and large (silu saturates, exp overflows). Gaps of wider rows hold poison. */
+void conv_fill_inputs(struct problem *p);
+
+/* The inputs widened, to be released; `state` is the reference's to change. */
+struct conv_operands {
+    float *state, *x, *weight, *bias; /* bias NULL when there is none */
+    size_t window;                    /* d_conv */
+};
+struct conv_operands conv_operands_of(const struct problem *p);
+void conv_operands_release(struct conv_operands *o);
+
+/* One token of a channel: its window, the place `state` of the operands, moves by one. */
+struct bounded conv_step(const struct conv_operands *o, size_t channel, size_t state, float x);
 
 #endif

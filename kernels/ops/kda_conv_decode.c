@@ -3,14 +3,10 @@
  * the convolution, and for the first qk channels the L2 norm of each head of 128. With twin=1 the
  * sequences are also launched one by one on copies: batch of n = n batches of 1.
  */
-#include <stdlib.h>
-
 #include "base/parallel.h"
-#include "base/rng.h"
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"
 #include "kernels/ops/kda_conv_common.h"
-#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/causal_conv1d.h"
 #include "reference/kda_pointwise.h"
@@ -37,8 +33,8 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-/* Order of the buffers; the twins are there with twin=1. */
-enum { STATE, X, WEIGHT, BIAS, Y, STATE_SINGLE, Y_SINGLE };
+/* The twins, with twin=1. */
+enum { STATE_SINGLE = CONV_BUFFERS, Y_SINGLE };
 
 static int add_state(struct problem *p, const char *name, struct err *err)
 {
@@ -55,12 +51,10 @@ static int add_buffers(struct problem *p, struct err *err)
 {
     const struct dim seq = {"seq", case_u32(&p->tc, "batch")};
     const struct dim channel = {"channel", case_u32(&p->tc, "dim")};
-    const struct dim tap = {"tap", case_u32(&p->tc, "d_conv")}, none = {NULL, 0};
 
     if (add_state(p, "conv_state", err) < 0 ||
         add_rows(p, "x", DTYPE_BF16, ROLE_IN, seq, channel, err) < 0 ||
-        add_rows(p, "weight", DTYPE_BF16, ROLE_IN, channel, tap, err) < 0 ||
-        add_rows(p, "bias", DTYPE_BF16, ROLE_IN, channel, none, err) < 0 ||
+        conv_add_weights(p, err) < 0 ||
         add_rows(p, "y", DTYPE_BF16, ROLE_OUT, seq, channel, err) < 0)
         return -1;
     if (!case_u32(&p->tc, "twin"))
@@ -73,26 +67,21 @@ static int add_buffers(struct problem *p, struct err *err)
 static int shape(struct problem *p, struct err *err)
 {
     uint32_t dim = case_u32(&p->tc, "dim"), qk = case_u32(&p->tc, "qk");
-    bool zero = case_u32(&p->tc, "state") != 0;
 
     if (qk > dim || qk % (2 * HEAD_DIM) != 0)
         return err_set(err, ERR_INPUT, "qk=%u must be a multiple of %d, at most dim=%u", qk,
                        2 * HEAD_DIM, dim);
     if (add_buffers(p, err) < 0)
         return -1;
-    conv_fill_state(&p->buffer[STATE], rng_key(p->tc.seed, "conv_state"), dim, zero);
-    conv_fill_rows(&p->buffer[X], rng_key(p->tc.seed, "x"), case_u32(&p->tc, "batch"), dim, dim);
-    fill_normal(&p->buffer[WEIGHT], rng_key(p->tc.seed, "weight"), 0, p->buffer[WEIGHT].count, 0.5,
-                0.1);
-    conv_fill_rows(&p->buffer[BIAS], rng_key(p->tc.seed, "bias"), 1, dim, dim);
+    conv_fill_inputs(p);
     if (case_u32(&p->tc, "twin"))
-        buffer_copy(&p->buffer[STATE_SINGLE], &p->buffer[STATE]);
+        buffer_copy(&p->buffer[STATE_SINGLE], &p->buffer[CONV_STATE]);
     return 0;
 }
 
 struct update {
-    float *state, *x, *weight, *bias; /* bias NULL when there is none */
-    size_t batch, dim, qk, d_conv;
+    struct conv_operands in;
+    size_t batch, dim, qk;
     float eps;
     struct expectation *state_out[2], *y_out[2];
     unsigned outs;
@@ -108,12 +97,8 @@ static void update_group(size_t index, void *ctx)
     size_t count = u->dim - first < HEAD_DIM ? u->dim - first : HEAD_DIM;
     struct bounded y[HEAD_DIM];
 
-    for (size_t i = 0; i < count; i++) {
-        struct conv_channel channel = conv_channel_of(u->weight, u->bias, u->d_conv, first + i);
-        float *state = u->state + (row + first + i) * u->d_conv;
-
-        y[i] = causal_conv1d_step(&channel, state, u->x[row + first + i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        y[i] = conv_step(&u->in, first + i, row + first + i, u->in.x[row + first + i]);
     if (first < u->qk)
         kda_l2_norm(y, count, u->eps);
     for (unsigned out = 0; out < u->outs; out++)
@@ -121,8 +106,8 @@ static void update_group(size_t index, void *ctx)
             size_t at = row + first + i;
 
             expect_bounded(u->y_out[out], at, rounded(y[i], format_bf16), u->lambda);
-            for (size_t tap = at * u->d_conv; tap < (at + 1) * u->d_conv; tap++)
-                expect_exact(u->state_out[out], tap, (double)u->state[tap]);
+            for (size_t tap = at * u->in.window; tap < (at + 1) * u->in.window; tap++)
+                expect_exact(u->state_out[out], tap, (double)u->in.state[tap]);
         }
 }
 
@@ -131,27 +116,20 @@ static int reference(const struct problem *p, const struct reference_env *env, s
 {
     bool twin = case_u32(&p->tc, "twin") != 0;
     struct update u = {
-        .state = buffer_floats(&p->buffer[STATE]),
-        .x = buffer_floats(&p->buffer[X]),
-        .weight = buffer_floats(&p->buffer[WEIGHT]),
-        .bias = case_u32(&p->tc, "bias") ? buffer_floats(&p->buffer[BIAS]) : NULL,
+        .in = conv_operands_of(p),
         .batch = case_u32(&p->tc, "batch"),
         .dim = case_u32(&p->tc, "dim"),
         .qk = case_u32(&p->tc, "qk"),
-        .d_conv = case_u32(&p->tc, "d_conv"),
         .eps = eps_values[case_u32(&p->tc, "eps")],
-        .state_out = {golden_open(g, p, STATE), twin ? golden_open(g, p, STATE_SINGLE) : NULL},
-        .y_out = {golden_open(g, p, Y), twin ? golden_open(g, p, Y_SINGLE) : NULL},
+        .state_out = {golden_open(g, p, CONV_STATE), twin ? golden_open(g, p, STATE_SINGLE) : NULL},
+        .y_out = {golden_open(g, p, CONV_Y), twin ? golden_open(g, p, Y_SINGLE) : NULL},
         .outs = twin ? 2 : 1,
-        .lambda = verdict_lambda(p->buffer[Y].count),
+        .lambda = verdict_lambda(p->buffer[CONV_Y].count),
     };
 
     (void)err;
     parallel_for(u.batch * ((u.dim + HEAD_DIM - 1) / HEAD_DIM), env->workers, update_group, &u);
-    free(u.bias);
-    free(u.weight);
-    free(u.x);
-    free(u.state);
+    conv_operands_release(&u.in);
     return 0;
 }
 
@@ -178,11 +156,11 @@ static int launch(const struct operator_run *run, struct err *err)
 {
     const struct test_case *tc = &run->problem->tc;
     const struct kda_conv_decode_args args = {
-        .conv_state = run->ptr[STATE],
-        .x = run->ptr[X],
-        .weight = run->ptr[WEIGHT],
-        .bias = case_u32(tc, "bias") ? run->ptr[BIAS] : 0,
-        .y = run->ptr[Y],
+        .conv_state = run->ptr[CONV_STATE],
+        .x = run->ptr[CONV_X],
+        .weight = run->ptr[CONV_WEIGHT],
+        .bias = case_u32(tc, "bias") ? run->ptr[CONV_BIAS] : 0,
+        .y = run->ptr[CONV_Y],
         .batch = case_u32(tc, "batch"),
         .dim = case_u32(tc, "dim"),
         .d_conv = case_u32(tc, "d_conv"),
@@ -202,11 +180,12 @@ static void identities(const struct outcome *out, struct identity_report *rep)
 
     if (!case_u32(&out->problem->tc, "twin"))
         return;
-    identity_equal(rep, out, "batch of n = n batches of 1", (struct identity_side){.buffer = Y},
-                   (struct identity_side){.buffer = Y_SINGLE}, buffer[Y].count);
+    identity_equal(rep, out, "batch of n = n batches of 1",
+                   (struct identity_side){.buffer = CONV_Y},
+                   (struct identity_side){.buffer = Y_SINGLE}, buffer[CONV_Y].count);
     identity_equal(rep, out, "state of a batch of n = states of n batches of 1",
-                   (struct identity_side){.buffer = STATE},
-                   (struct identity_side){.buffer = STATE_SINGLE}, buffer[STATE].count);
+                   (struct identity_side){.buffer = CONV_STATE},
+                   (struct identity_side){.buffer = STATE_SINGLE}, buffer[CONV_STATE].count);
 }
 
 static void cost(const struct problem *p, struct cost *cost)

@@ -4,14 +4,10 @@
  * calls, split after `split` of them, into packed rows: one call = two calls, and strided =
  * packed.
  */
-#include <stdlib.h>
-
 #include "base/parallel.h"
-#include "base/rng.h"
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"
 #include "kernels/ops/kda_conv_common.h"
-#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/causal_conv1d.h"
 
@@ -33,21 +29,19 @@ static const struct param params[] = {
     {.key = NULL},
 };
 
-/* Order of the buffers; the twins are there with twin=1. */
-enum { STATE, X, WEIGHT, BIAS, Y, STATE_SPLIT, Y_SPLIT };
+/* The twins, with twin=1. */
+enum { STATE_SPLIT = CONV_BUFFERS, Y_SPLIT };
 
 static int add_buffers(struct problem *p, struct err *err)
 {
     size_t dim = case_u32(&p->tc, "dim");
     const struct dim channel = {"channel", dim}, token = {"token", case_u32(&p->tc, "T")};
-    const struct dim tap = {"tap", case_u32(&p->tc, "d_conv")}, none = {NULL, 0};
+    const struct dim tap = {"tap", case_u32(&p->tc, "d_conv")};
     const struct dim in = {"channel", dim + case_u32(&p->tc, "in_gap")};
     const struct dim out = {"channel", dim + case_u32(&p->tc, "out_gap")};
 
     if (add_rows(p, "conv_state", DTYPE_F32, ROLE_INOUT, channel, tap, err) < 0 ||
-        add_rows(p, "x", DTYPE_BF16, ROLE_IN, token, in, err) < 0 ||
-        add_rows(p, "weight", DTYPE_BF16, ROLE_IN, channel, tap, err) < 0 ||
-        add_rows(p, "bias", DTYPE_BF16, ROLE_IN, channel, none, err) < 0 ||
+        add_rows(p, "x", DTYPE_BF16, ROLE_IN, token, in, err) < 0 || conv_add_weights(p, err) < 0 ||
         add_rows(p, "y", DTYPE_BF16, ROLE_OUT, token, out, err) < 0)
         return -1;
     if (!case_u32(&p->tc, "twin"))
@@ -59,24 +53,17 @@ static int add_buffers(struct problem *p, struct err *err)
 
 static int shape(struct problem *p, struct err *err)
 {
-    uint32_t dim = case_u32(&p->tc, "dim"), tokens = case_u32(&p->tc, "T");
-    bool zero = case_u32(&p->tc, "state") != 0;
-
     if (add_buffers(p, err) < 0)
         return -1;
-    conv_fill_state(&p->buffer[STATE], rng_key(p->tc.seed, "conv_state"), dim, zero);
-    conv_fill_rows(&p->buffer[X], rng_key(p->tc.seed, "x"), tokens, p->buffer[X].dim[1], dim);
-    fill_normal(&p->buffer[WEIGHT], rng_key(p->tc.seed, "weight"), 0, p->buffer[WEIGHT].count, 0.5,
-                0.1);
-    conv_fill_rows(&p->buffer[BIAS], rng_key(p->tc.seed, "bias"), 1, dim, dim);
+    conv_fill_inputs(p);
     if (case_u32(&p->tc, "twin"))
-        buffer_copy(&p->buffer[STATE_SPLIT], &p->buffer[STATE]);
+        buffer_copy(&p->buffer[STATE_SPLIT], &p->buffer[CONV_STATE]);
     return 0;
 }
 
 struct prefill {
-    float *state, *x, *weight, *bias; /* bias NULL when there is none */
-    size_t dim, tokens, d_conv, in_stride;
+    struct conv_operands in;
+    size_t dim, tokens, in_stride;
     struct expectation *state_out[2], *y_out[2];
     size_t out_stride[2];
     unsigned outs;
@@ -93,17 +80,15 @@ static void prefill_group(size_t group, void *ctx)
 
     for (size_t t = 0; t < f->tokens; t++)
         for (size_t c = first; c < last; c++) {
-            struct conv_channel channel = conv_channel_of(f->weight, f->bias, f->d_conv, c);
-            struct bounded y =
-                causal_conv1d_step(&channel, f->state + c * f->d_conv, f->x[t * f->in_stride + c]);
+            struct bounded y = conv_step(&f->in, c, c, f->in.x[t * f->in_stride + c]);
 
             y = rounded(y, format_bf16);
             for (unsigned out = 0; out < f->outs; out++)
                 expect_bounded(f->y_out[out], t * f->out_stride[out] + c, y, f->lambda);
         }
     for (unsigned out = 0; out < f->outs; out++)
-        for (size_t tap = first * f->d_conv; tap < last * f->d_conv; tap++)
-            expect_exact(f->state_out[out], tap, (double)f->state[tap]);
+        for (size_t tap = first * f->in.window; tap < last * f->in.window; tap++)
+            expect_exact(f->state_out[out], tap, (double)f->in.state[tap]);
 }
 
 static int reference(const struct problem *p, const struct reference_env *env, struct golden *g,
@@ -112,27 +97,20 @@ static int reference(const struct problem *p, const struct reference_env *env, s
     bool twin = case_u32(&p->tc, "twin") != 0;
     size_t dim = case_u32(&p->tc, "dim");
     struct prefill f = {
-        .state = buffer_floats(&p->buffer[STATE]),
-        .x = buffer_floats(&p->buffer[X]),
-        .weight = buffer_floats(&p->buffer[WEIGHT]),
-        .bias = case_u32(&p->tc, "bias") ? buffer_floats(&p->buffer[BIAS]) : NULL,
+        .in = conv_operands_of(p),
         .dim = dim,
         .tokens = case_u32(&p->tc, "T"),
-        .d_conv = case_u32(&p->tc, "d_conv"),
-        .in_stride = p->buffer[X].dim[1],
-        .state_out = {golden_open(g, p, STATE), twin ? golden_open(g, p, STATE_SPLIT) : NULL},
-        .y_out = {golden_open(g, p, Y), twin ? golden_open(g, p, Y_SPLIT) : NULL},
-        .out_stride = {p->buffer[Y].dim[1], dim},
+        .in_stride = p->buffer[CONV_X].dim[1],
+        .state_out = {golden_open(g, p, CONV_STATE), twin ? golden_open(g, p, STATE_SPLIT) : NULL},
+        .y_out = {golden_open(g, p, CONV_Y), twin ? golden_open(g, p, Y_SPLIT) : NULL},
+        .out_stride = {p->buffer[CONV_Y].dim[1], dim},
         .outs = twin ? 2 : 1,
     };
 
     (void)err;
     f.lambda = verdict_lambda(f.tokens * dim);
     parallel_for((dim + GROUP - 1) / GROUP, env->workers, prefill_group, &f);
-    free(f.bias);
-    free(f.weight);
-    free(f.x);
-    free(f.state);
+    conv_operands_release(&f.in);
     return 0;
 }
 
@@ -158,16 +136,16 @@ static int launch(const struct operator_run *run, struct err *err)
     const struct test_case *tc = &p->tc;
     uint32_t tokens = case_u32(tc, "T"), split = case_u32(tc, "split");
     const struct kda_conv_prefill_args args = {
-        .conv_state = run->ptr[STATE],
-        .x = run->ptr[X],
-        .weight = run->ptr[WEIGHT],
-        .bias = case_u32(tc, "bias") ? run->ptr[BIAS] : 0,
-        .y = run->ptr[Y],
+        .conv_state = run->ptr[CONV_STATE],
+        .x = run->ptr[CONV_X],
+        .weight = run->ptr[CONV_WEIGHT],
+        .bias = case_u32(tc, "bias") ? run->ptr[CONV_BIAS] : 0,
+        .y = run->ptr[CONV_Y],
         .dim = case_u32(tc, "dim"),
         .d_conv = case_u32(tc, "d_conv"),
         .seq_len = tokens,
-        .in_stride = (uint32_t)p->buffer[X].dim[1],
-        .out_stride = (uint32_t)p->buffer[Y].dim[1],
+        .in_stride = (uint32_t)p->buffer[CONV_X].dim[1],
+        .out_stride = (uint32_t)p->buffer[CONV_Y].dim[1],
     };
 
     split = split < tokens ? split : tokens;
@@ -186,15 +164,15 @@ static void identities(const struct outcome *out, struct identity_report *rep)
 
     if (!case_u32(&out->problem->tc, "twin"))
         return;
-    for (size_t t = 0; t < buffer[Y].dim[0]; t++)
+    for (size_t t = 0; t < buffer[CONV_Y].dim[0]; t++)
         identity_equal(
             rep, out, "one call, strided rows = two calls, packed rows",
-            (struct identity_side){.buffer = Y, .first = t * buffer[Y].dim[1]},
+            (struct identity_side){.buffer = CONV_Y, .first = t * buffer[CONV_Y].dim[1]},
             (struct identity_side){.buffer = Y_SPLIT, .first = t * buffer[Y_SPLIT].dim[1]},
             buffer[Y_SPLIT].dim[1]);
     identity_equal(rep, out, "state after one call = after two",
-                   (struct identity_side){.buffer = STATE},
-                   (struct identity_side){.buffer = STATE_SPLIT}, buffer[STATE].count);
+                   (struct identity_side){.buffer = CONV_STATE},
+                   (struct identity_side){.buffer = STATE_SPLIT}, buffer[CONV_STATE].count);
 }
 
 static void cost(const struct problem *p, struct cost *cost)

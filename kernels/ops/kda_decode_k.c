@@ -38,17 +38,6 @@ static int shape(struct problem *p, struct err *err)
     return add_rows(p, BATCHED, DTYPE_U32, ROLE_SCRATCH, one, none, err);
 }
 
-/* All is left to stages(). */
-static int reference(const struct problem *p, const struct reference_env *env, struct golden *g,
-                     struct err *err)
-{
-    (void)p;
-    (void)env;
-    (void)g;
-    (void)err;
-    return 0;
-}
-
 /* Rows [first, first + rows) as one decode_k. */
 static int decode(const struct layer_run *l, uint32_t first, uint32_t rows, struct err *err)
 {
@@ -122,7 +111,7 @@ const struct op operator_kda_decode_k = {
     .contract = LAYER_CONTRACT,
     .reference_version = 1,
     .shape = shape,
-    .reference = reference,
+    .reference = layer_reference,
     .launch = launch,
     .identities = identities,
     .stages = stages,

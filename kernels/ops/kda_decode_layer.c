@@ -22,17 +22,6 @@ static int shape(struct problem *p, struct err *err)
     return layer_add_stages(p, &n, TWIN_NONE, err);
 }
 
-/* All is left to stages(). */
-static int reference(const struct problem *p, const struct reference_env *env, struct golden *g,
-                     struct err *err)
-{
-    (void)p;
-    (void)env;
-    (void)g;
-    (void)err;
-    return 0;
-}
-
 static int launch(const struct operator_run *run, struct err *err)
 {
     struct layer_sizes n = layer_sizes_of(run->problem, NULL, false);
@@ -68,7 +57,7 @@ const struct op operator_kda_decode_layer = {
     .contract = LAYER_CONTRACT,
     .reference_version = 1,
     .shape = shape,
-    .reference = reference,
+    .reference = layer_reference,
     .launch = launch,
     .stages = stages,
     .cost = cost,

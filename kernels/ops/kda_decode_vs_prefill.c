@@ -50,17 +50,6 @@ static int shape(struct problem *p, struct err *err)
     return add_rows(p, STATE_COPY, DTYPE_F32, ROLE_OUT, key, value, err);
 }
 
-/* All is left to stages(). */
-static int reference(const struct problem *p, const struct reference_env *env, struct golden *g,
-                     struct err *err)
-{
-    (void)p;
-    (void)env;
-    (void)g;
-    (void)err;
-    return 0;
-}
-
 static int copy(const struct operator_run *run, int from, const char *to, struct err *err)
 {
     return device_copy(run->device, run->ptr[problem_find(run->problem, to)], run->ptr[from],
@@ -224,7 +213,7 @@ const struct op operator_kda_decode_vs_prefill = {
     .contract = LAYER_CONTRACT,
     .reference_version = 1,
     .shape = shape,
-    .reference = reference,
+    .reference = layer_reference,
     .launch = launch,
     .stages = stages,
     .cost = cost,

@@ -64,6 +64,18 @@ int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
     return 0;
 }
 
+struct kda_dense_args dense_args_of(const struct operator_run *run, uint32_t m)
+{
+    return (struct kda_dense_args){
+        .a = run->ptr[DENSE_A],
+        .b = run->ptr[DENSE_B],
+        .c = run->ptr[DENSE_C],
+        .m = m,
+        .n = case_u32(&run->problem->tc, "N"),
+        .k = case_u32(&run->problem->tc, "K"),
+    };
+}
+
 struct columns {
     const float *a, *b;
     struct bounded (*element)(const float *a, const float *b, size_t k);

@@ -23,6 +23,9 @@ extern const char *const dense_fills[]; /* choices of the parameter "fill" */
            result: two orders of additions show in the bits, as bitwise contracts need */
 int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err);
 
+/* The arguments of m rows; out_stride is the caller's to set. */
+struct kda_dense_args dense_args_of(const struct operator_run *run, uint32_t m);
+
 /* Expects in buffer `out`, row m at m * stride, what `element` makes of a row of A and a row of B:
    sum_k A[m,k] B[n,k] with its bounds. */
 void dense_expect(const struct problem *p, const struct reference_env *env,

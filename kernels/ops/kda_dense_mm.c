@@ -76,14 +76,7 @@ static int launch(const struct operator_run *run, struct err *err)
         .gemv = run->kernel[1],
         .gemv_batchm = batchm ? run->kernel[2] : NULL,
     };
-    const struct kda_dense_args args = {
-        .a = run->ptr[DENSE_A],
-        .b = run->ptr[DENSE_B],
-        .c = run->ptr[DENSE_C],
-        .m = case_u32(tc, "M"),
-        .n = case_u32(tc, "N"),
-        .k = case_u32(tc, "K"),
-    };
+    const struct kda_dense_args args = dense_args_of(run, case_u32(tc, "M"));
 
     if (kda_dense_mm(&kernels, &args, err) < 0)
         return -1;

@@ -31,15 +31,7 @@ static int reference(const struct problem *p, const struct reference_env *env, s
 
 static int launch(const struct operator_run *run, struct err *err)
 {
-    const struct test_case *tc = &run->problem->tc;
-    const struct kda_dense_args args = {
-        .a = run->ptr[DENSE_A],
-        .b = run->ptr[DENSE_B],
-        .c = run->ptr[DENSE_C],
-        .m = case_u32(tc, "M"),
-        .n = case_u32(tc, "N"),
-        .k = case_u32(tc, "K"),
-    };
+    const struct kda_dense_args args = dense_args_of(run, case_u32(&run->problem->tc, "M"));
 
     return kda_launch_gemm(run->kernel[0], &args, err);
 }

@@ -67,16 +67,9 @@ static int launch_rows(const struct operator_run *run, struct kda_dense_args arg
 static int launch(const struct operator_run *run, struct err *err)
 {
     const struct test_case *tc = &run->problem->tc;
-    const struct kda_dense_args args = {
-        .a = run->ptr[DENSE_A],
-        .b = run->ptr[DENSE_B],
-        .c = run->ptr[DENSE_C],
-        .m = case_u32(tc, "M"),
-        .n = case_u32(tc, "N"),
-        .k = case_u32(tc, "K"),
-        .out_stride = case_u32(tc, "N") + case_u32(tc, "gap"),
-    };
+    struct kda_dense_args args = dense_args_of(run, case_u32(tc, "M"));
 
+    args.out_stride = args.n + case_u32(tc, "gap");
     if (kda_launch_gemv_batchm(run->kernel[0], &args, err) < 0)
         return -1;
     return case_u32(tc, "twin") ? launch_rows(run, args, err) : 0;

@@ -121,6 +121,10 @@ int layer_finish(const struct layer_run *l, uint32_t first, uint32_t rows, struc
 
 /* ---- judgement ---- */
 
+/* The `reference` of an operator that leaves all to its stages: nothing. */
+int layer_reference(const struct problem *p, const struct reference_env *env, struct golden *g,
+                    struct err *err);
+
 /* Expects every stage of a set from what its predecessors left; see `stages` of struct op. */
 void layer_expect(const struct outcome *out, const struct reference_env *env, struct golden *g,
                   const struct layer_sizes *n, enum layer_twin twin);

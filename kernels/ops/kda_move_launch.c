@@ -14,55 +14,61 @@ static void guard_rows(struct launch_guard *g, uint32_t tokens, uint32_t qkv)
     guard_axis(g, "T", 'y', tokens);
 }
 
-int kda_launch_split_widen(const struct kernel *kernel, const struct kda_split_widen_args *args,
-                           struct err *err)
+/* Four buffers in the kernel's order. */
+struct move {
+    const char *entry;
+    struct {
+        const char *name;
+        dev_ptr ptr;
+        unsigned align;
+    } buffer[4];
+    uint32_t tokens, qkv;
+};
+
+static int launch_move(const struct kernel *kernel, const struct move *m, struct err *err)
 {
     struct launch_guard g;
     struct launch l;
 
-    launch_guard_init(&g, "kda_split_widen", kernel, err);
-    guard_pointer(&g, "src", args->src, 2);
-    guard_pointer(&g, "q", args->q, 4);
-    guard_pointer(&g, "k", args->k, 4);
-    guard_pointer(&g, "v", args->v, 4);
-    guard_rows(&g, args->tokens, args->qkv);
+    launch_guard_init(&g, m->entry, kernel, err);
+    for (int i = 0; i < 4; i++)
+        guard_pointer(&g, m->buffer[i].name, m->buffer[i].ptr, m->buffer[i].align);
+    guard_rows(&g, m->tokens, m->qkv);
     if (g.refused)
         return -1;
     launch_init(&l, kernel);
-    launch_grid(&l, blocks_for(args->qkv, MOVE_THREADS), args->tokens, 1);
+    launch_grid(&l, blocks_for(m->qkv, MOVE_THREADS), m->tokens, 1);
     launch_block(&l, MOVE_THREADS, 1, 1);
-    launch_ptr(&l, args->src);
-    launch_ptr(&l, args->q);
-    launch_ptr(&l, args->k);
-    launch_ptr(&l, args->v);
-    launch_u32(&l, args->tokens);
-    launch_u32(&l, args->qkv);
+    for (int i = 0; i < 4; i++)
+        launch_ptr(&l, m->buffer[i].ptr);
+    launch_u32(&l, m->tokens);
+    launch_u32(&l, m->qkv);
     return launch_submit(&l, err);
+}
+
+int kda_launch_split_widen(const struct kernel *kernel, const struct kda_split_widen_args *args,
+                           struct err *err)
+{
+    const struct move m = {
+        .entry = "kda_split_widen",
+        .buffer = {{"src", args->src, 2}, {"q", args->q, 4}, {"k", args->k, 4}, {"v", args->v, 4}},
+        .tokens = args->tokens,
+        .qkv = args->qkv,
+    };
+
+    return launch_move(kernel, &m, err);
 }
 
 int kda_launch_pack(const struct kernel *kernel, const struct kda_pack_args *args, struct err *err)
 {
-    struct launch_guard g;
-    struct launch l;
+    const struct move m = {
+        .entry = "kda_pack_qkv_bf16",
+        .buffer = {{"q", args->q, 2}, {"k", args->k, 2}, {"v", args->v, 2}, {"dst", args->dst, 2}},
+        .tokens = args->tokens,
+        .qkv = args->qkv,
+    };
 
-    launch_guard_init(&g, "kda_pack_qkv_bf16", kernel, err);
-    guard_pointer(&g, "q", args->q, 2);
-    guard_pointer(&g, "k", args->k, 2);
-    guard_pointer(&g, "v", args->v, 2);
-    guard_pointer(&g, "dst", args->dst, 2);
-    guard_rows(&g, args->tokens, args->qkv);
-    if (g.refused)
-        return -1;
-    launch_init(&l, kernel);
-    launch_grid(&l, blocks_for(args->qkv, MOVE_THREADS), args->tokens, 1);
-    launch_block(&l, MOVE_THREADS, 1, 1);
-    launch_ptr(&l, args->q);
-    launch_ptr(&l, args->k);
-    launch_ptr(&l, args->v);
-    launch_ptr(&l, args->dst);
-    launch_u32(&l, args->tokens);
-    launch_u32(&l, args->qkv);
-    return launch_submit(&l, err);
+    return launch_move(kernel, &m, err);
 }
 
 int kda_launch_fill(const struct kernel *kernel, const struct kda_fill_args *args, struct err *err)

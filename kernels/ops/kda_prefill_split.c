@@ -4,12 +4,9 @@
  * second call's chunks start at `split`, so the bits of one call and of two differ); the two
  * splits bit for bit.
  */
-#include <stdlib.h>
-
 #include "kernels/ops/expect_common.h"
 #include "kernels/ops/kda.h"
 #include "kernels/ops/kda_chunks_common.h"
-#include "problem/fill.h"
 #include "problem/operator.h"
 #include "reference/kda_chunk.h"
 #include "reference/kda_recurrence.h"
