@@ -349,12 +349,14 @@ static void changed_ratios_and_bits_are_listed(void **state)
     assert_int_equal(comparison_worse(&f->c), 0);
 }
 
+/* No registers: the record of a machine without a compiler. */
 static void put_resources(struct fixture *f, int side, const char *text, uint32_t registers,
                           const char *refused)
 {
     struct resources_record r = {.module = "m",
                                  .entry = "kernel",
                                  .arch = "sm_121",
+                                 .content = {registers ? 'c' : '\0'},
                                  .registers = registers,
                                  .occupancy = 0.5};
 
@@ -385,6 +387,63 @@ static void changed_resources_are_listed_once(void **state)
     assert_int_equal(comparison_worse(&f->c), 1);
 }
 
+static void resources_that_nobody_compiled_are_no_change(void **state)
+{
+    struct fixture *f = *state;
+
+    open_sides(f, CPU, CPU);
+    put_resources(f, 0, "op a=1", 64, "");
+    put_resources(f, 1, "op a=1", 0, "");
+    put_resources(f, 0, "op a=2", 64, "");
+    put_resources(f, 1, "op a=2", 0, "its grid");
+    assert_int_equal(compare(f), 0);
+    assert_int_equal(f->c.resources_compared, 2);
+    assert_int_equal(f->c.nresources, 1);
+    assert_string_equal(f->c.resource[0].what, "refused");
+    assert_int_equal(comparison_worse(&f->c), 1);
+}
+
+static void a_new_launch_that_is_refused_is_worse(void **state)
+{
+    struct fixture *f = *state;
+
+    open_sides(f, CPU, CPU);
+    put_resources(f, 0, "op a=1", 64, "");
+    put_resources(f, 1, "op a=1", 64, "");
+    put_resources(f, 1, "op a=2", 64, "");
+    put_resources(f, 1, "op a=3", 64, "too much shared memory");
+    assert_int_equal(compare(f), 0);
+    assert_int_equal(f->c.nresources, 1);
+    assert_string_equal(f->c.resource[0].case_text, "op a=3");
+    assert_int_equal(comparison_worse(&f->c), 1);
+}
+
+/* What the driver said of a timed kernel, and how it was compiled. */
+static void kernels_of_timed_cases_are_compared(void **state)
+{
+    struct fixture *f = *state;
+
+    open_sides(f, H200, H200);
+    for (int side = 0; side < 2; side++)
+        for (int t = BENCH_COLD; t <= BENCH_HOT; t++) {
+            struct bench_record *r =
+                synthetic_bench(&f->side[side], "op a=1", (enum temperature)t, 50.0);
+
+            r->nkernels = 1;
+            r->kernel[0] = (struct kernel_stamp){
+                .module = "m", .entry = "kernel", .registers = side ? 168 : 64};
+            snprintf(r->kernel[0].flags, sizeof r->kernel[0].flags, "nvcc %s", side ? "13" : "12");
+            synthetic_put_bench(&f->side[side], r);
+        }
+    assert_int_equal(compare(f), 0);
+    assert_int_equal(f->c.nresources, 1);
+    assert_string_equal(f->c.resource[0].what, "registers");
+    assert_true(f->c.resource[0].next == 168.0);
+    assert_int_equal(f->c.resource[0].cases, 1);
+    assert_non_null(strstr(f->c.warnings.data,
+                           "other compiler of the kernels: base \"nvcc 12\", new \"nvcc 13\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +463,9 @@ int main(void)
         TEST(the_last_record_of_a_case_counts),
         TEST(changed_ratios_and_bits_are_listed),
         TEST(changed_resources_are_listed_once),
+        TEST(resources_that_nobody_compiled_are_no_change),
+        TEST(a_new_launch_that_is_refused_is_worse),
+        TEST(kernels_of_timed_cases_are_compared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

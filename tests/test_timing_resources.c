@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "measure/dry_run.h"
 #include "measure/occupancy.h"
 #include "measure/static_resources.h"
+#include "problem/operator.h"
 
 /* After the headers: it has a macro of the name of a function of problem/golden.h. */
 #include <cmocka.h>
@@ -231,6 +233,56 @@ static void test_a_launch_that_gb10_would_refuse(void **data)
     assert_non_null(strstr(t.last.refused, "101377 of static shared memory, GB10 allows 101376"));
 }
 
+static void assert_hollow(const struct buffer *b, const struct buffer *filled)
+{
+    bool number = b->dtype == DTYPE_BF16 || b->dtype == DTYPE_F32;
+
+    assert_string_equal(b->name, filled->name);
+    assert_int_equal(b->bytes, filled->bytes);
+    assert_memory_equal(b->dim, filled->dim, sizeof b->dim);
+    assert_int_equal(b->hollow, number);
+    if (b->dtype == DTYPE_PTR)
+        assert_memory_equal(b->refs, filled->refs, b->count * sizeof *b->refs);
+    else if (!number && b->bytes)
+        assert_memory_equal(b->init, filled->init, b->bytes);
+}
+
+/* Nothing that a launcher reads may be missing from the buffers of a dry run. */
+static void test_a_hollow_problem_lacks_only_numbers(void **data)
+{
+    unsigned seen = 0;
+
+    (void)data;
+    for (size_t i = 0; i < operator_count; i++) {
+        struct problem hollow, filled;
+        struct err err = ERR_INIT;
+        struct case_list list;
+        char path[128];
+
+        case_list_init(&list);
+        snprintf(path, sizeof path, "cases/%s.case", operator_table[i]->name);
+        if (case_file_read(path, &list, &err) < 0)
+            fail_msg("%s", err.text);
+        for (size_t k = 0; k < list.count; k++) {
+            if (list.items[k].tier != TIER_SMOKE)
+                continue;
+            problem_init_hollow(&hollow, &list.items[k]);
+            problem_init(&filled, &list.items[k]);
+            if (operator_table[i]->shape(&hollow, &err) < 0 ||
+                operator_table[i]->shape(&filled, &err) < 0)
+                fail_msg("%s: %s", list.items[k].text, err.text);
+            assert_int_equal(hollow.count, filled.count);
+            for (unsigned b = 0; b < hollow.count; b++)
+                assert_hollow(&hollow.buffer[b], &filled.buffer[b]);
+            problem_release(&hollow);
+            problem_release(&filled);
+            seen++;
+        }
+        case_list_release(&list);
+    }
+    assert_true(seen >= operator_count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_max_threads),
         cmocka_unit_test(test_a_launch_is_seen_with_its_geometry),
         cmocka_unit_test(test_a_launch_that_gb10_would_refuse),
+        cmocka_unit_test(test_a_hollow_problem_lacks_only_numbers),
     };
 
     return cmocka_run_group_tests_name("resources", tests, NULL, NULL);

@@ -26,6 +26,7 @@ struct cuda_module {
     struct module base;
     struct cu_module *handle;
     struct hash content;
+    char flags[256];
     char path[512];
     struct cuda_kernel *kernels;
     char **entries; /* NULL-terminated */
@@ -120,6 +121,24 @@ static int list_entries(struct cuda_device *d, struct cuda_module *m, struct err
     return rc;
 }
 
+/* What scripts/build-cuda-module noted in the first line of MODULE.ptxas beside the module. */
+static void read_flags(const char *path, char *out, size_t n)
+{
+    const char *dot = strrchr(path, '.');
+    struct err ignored = ERR_INIT;
+    struct text name, log;
+
+    text_init(&name);
+    text_init(&log);
+    text_addf(&name, "%.*s.ptxas", (int)(dot ? dot - path : 0), path);
+    out[0] = '\0';
+    if (file_exists(name.data) && !file_read(name.data, MODULE_MAX_BYTES, &log, &ignored) &&
+        !strncmp(log.data, "# ", 2))
+        snprintf(out, n, "%.*s", (int)strcspn(log.data + 2, "\n"), log.data + 2);
+    text_release(&name);
+    text_release(&log);
+}
+
 int cuda_module_load(struct device *dev, const char *path, struct module **out, struct err *err)
 {
     struct cuda_device *d = cuda_of(dev);
@@ -138,6 +157,7 @@ int cuda_module_load(struct device *dev, const char *path, struct module **out, 
         cuda_image_check(path, image.data, image.len, err) < 0)
         goto done;
     m->content = hash_bytes(image.data, image.len);
+    read_flags(path, m->flags, sizeof m->flags);
     if (load_image(d, &image, &m->handle, err) < 0 || list_entries(d, m, err) < 0) {
         err_context(err, "%s", path);
         goto done;
@@ -255,6 +275,7 @@ int cuda_module_kernel(struct module *base, const char *entry, struct kernel **o
     k->function = f;
     snprintf(k->base.entry, sizeof k->base.entry, "%s", entry);
     snprintf(k->base.module_path, sizeof k->base.module_path, "%s", m->path);
+    snprintf(k->base.flags, sizeof k->base.flags, "%s", m->flags);
     if (read_resources(d, f, k, err) < 0 || read_signature(d, f, &k->base, err) < 0) {
         free(k);
         return err_context(err, "%s: %s", m->path, entry);

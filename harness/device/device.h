@@ -72,6 +72,7 @@ struct kernel {
     uint32_t max_threads;   /* by the kernel's own launch bounds and registers */
     struct hash content;    /* of the module's file */
     char module_path[512];  /* as loaded; relative where it was given so */
+    char flags[256];        /* compiler and options that made it; "" when not known */
     void *handle;           /* the device's own */
 };
 

@@ -218,7 +218,7 @@ int dry_run_case(const struct dry_run *run, const struct test_case *tc,
     d->tc = tc;
     d->seen = seen;
     d->ctx = ctx;
-    problem_init(&problem, tc);
+    problem_init_hollow(&problem, tc);
     rc = find_kernels(d, kernel, err);
     if (rc == 0)
         rc = tc->op->shape(&problem, err);

@@ -99,6 +99,7 @@ static void see_launch(void *ctx, const struct launch *l)
     for (unsigned i = 0; e[i].entry != NULL; i++)
         if (r->kernel[i] == k)
             snprintf(s->module, sizeof(s->module), "%s", e[i].module);
+    snprintf(s->flags, sizeof(s->flags), "%s", k->flags);
     hash_hex(k->content, s->content);
     r->seen[r->nseen++] = k;
 }

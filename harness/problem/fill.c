@@ -104,6 +104,8 @@ static void range_check(const struct buffer *b, size_t first, size_t count)
 
 static void unit_row(struct buffer *b, uint64_t key, size_t first, size_t dim, double norm)
 {
+    if (b->hollow)
+        return;
     double sum = 0.0;
     for (size_t j = first; j < first + dim; j++) {
         double x = ROW_OFFSET + rng_normal(key, j);
@@ -131,7 +133,7 @@ void fill_normal(struct buffer *b, uint64_t key, size_t first, size_t count, dou
                  double offset)
 {
     range_check(b, first, count);
-    for (size_t i = first; i < first + count; i++)
+    for (size_t i = first; i < first + count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, i, offset + scale * rng_normal(key, i));
 }
 
@@ -139,6 +141,6 @@ void fill_uniform(struct buffer *b, uint64_t key, size_t first, size_t count, do
                   double high)
 {
     range_check(b, first, count);
-    for (size_t i = first; i < first + count; i++)
+    for (size_t i = first; i < first + count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, i, low + (high - low) * rng_uniform(key, i));
 }

@@ -37,15 +37,21 @@ struct buffer {
     size_t bytes;
     void *init; /* host contents before the launch; owned by the problem; poison for OUT */
     struct pointer_ref *refs; /* for DTYPE_PTR, count of them; owned by the problem */
+    bool hollow;              /* numbers that need not be filled in: problem_init_hollow() */
 };
 
 struct problem {
     struct test_case tc;
     struct buffer buffer[PROBLEM_MAX_BUFFERS];
     unsigned count;
+    bool hollow;
 };
 
 void problem_init(struct problem *p, const struct test_case *tc);
+/* For a launcher whose launches nothing executes: numbers are not drawn, which takes nearly all of
+   the time, so floating-point buffers hold nothing to rely on. Words and pointers, which launchers
+   read, are as ever. */
+void problem_init_hollow(struct problem *p, const struct test_case *tc);
 void problem_release(struct problem *p);
 
 /* One named dimension; arrays of them end with { NULL, 0 }. */

@@ -65,6 +65,22 @@ static double clock_of(const struct record_set *set)
     return median;
 }
 
+/* How the first kernel that says so was compiled; a set is compiled alike. */
+static const char *kernel_flags(const struct record_set *set)
+{
+    for (size_t i = 0; i < set->nverify + set->nbench; i++) {
+        bool timed = i >= set->nverify;
+        const struct bench_record *b = timed ? &set->bench[i - set->nverify] : NULL;
+        const struct kernel_stamp *kernel = timed ? b->kernel : set->verify[i].kernel;
+        unsigned count = timed ? b->nkernels : set->verify[i].nkernels;
+
+        for (unsigned k = 0; k < count; k++)
+            if (kernel[k].flags[0])
+                return kernel[k].flags;
+    }
+    return "";
+}
+
 static void warn(const struct record_set *base, const struct record_set *next, double threshold,
                  struct text *out)
 {
@@ -72,10 +88,14 @@ static void warn(const struct record_set *base, const struct record_set *next, d
     const struct run_stamp *b = used_run(next, 0);
     double clock_a = clock_of(base);
     double clock_b = clock_of(next);
+    const char *flags_a = kernel_flags(base);
+    const char *flags_b = kernel_flags(next);
 
     warn_if_other(out, "driver", a->device.driver, b->device.driver);
     warn_if_other(out, "board", a->device.uuid, b->device.uuid);
     warn_if_other(out, "harness compiler", a->prov.compiler, b->prov.compiler);
+    if (flags_a[0] && flags_b[0])
+        warn_if_other(out, "compiler of the kernels", flags_a, flags_b);
     warn_if_other(out, "deltarig", a->prov.version, b->prov.version);
     if (!a->device.emulated)
         warn_if_other(out, "host processor", a->prov.host_cpu, b->prov.host_cpu);

@@ -8,26 +8,34 @@
 #include "record/changes.h"
 #include "record/schema.h"
 
-/* The keys of a resources record and of a kernel stamp whose change is reported. */
-static const char *const watched[] = {
-    "registers",      "spill_store_bytes", "spill_load_bytes",
-    "stack_bytes",    "local_bytes",       "static_shared",
-    "dynamic_shared", "max_threads",       "grid",
-    "block",          "blocks_per_sm",     "occupancy",
-    "waves",          "limiter",           "refused",
+/* The keys of a resources record and of a kernel stamp whose change is reported; `of_code`: known
+   of compiled kernels only. */
+static const struct {
+    const char *key;
+    bool of_code;
+} watched[] = {
+    {"registers", true},     {"spill_store_bytes", true},
+    {"stack_bytes", true},   {"spill_load_bytes", true},
+    {"local_bytes", true},   {"static_shared", true},
+    {"max_threads", true},   {"dynamic_shared", false},
+    {"grid", false},         {"block", false},
+    {"blocks_per_sm", true}, {"occupancy", true},
+    {"waves", true},         {"limiter", true},
+    {"refused", false},
 };
 
-static bool is_watched(const char *key)
+static bool is_watched(const char *key, bool has_code)
 {
     for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
-        if (strcmp(watched[i], key) == 0)
-            return true;
+        if (strcmp(watched[i].key, key) == 0)
+            return has_code || !watched[i].of_code;
     return false;
 }
 
 /* Where a change is reported. */
 struct place {
     const char *module, *entry, *arch, *case_text;
+    bool has_code; /* both sides know the compiled kernel */
 };
 
 /* A field as number (NAN when it is none) and as text. */
@@ -90,7 +98,7 @@ static void compare_fields(const struct field *table, const void *base, const vo
                                     .what = f->key,
                                     .cases = 1};
 
-        if (!is_watched(f->key))
+        if (!is_watched(f->key, place->has_code))
             continue;
         c.base = field_value(f, base, c.base_text, sizeof c.base_text);
         c.next = field_value(f, next, c.next_text, sizeof c.next_text);
@@ -128,17 +136,75 @@ static const struct kernel_stamp *find_stamp(const struct kernel_stamp *list, un
     return NULL;
 }
 
-/* What the device's driver said of the kernels that a case launched. */
-static void compare_stamps(const struct verify_record *base, const struct verify_record *next,
-                           struct comparison *out)
+/* The kernels that a case launched, as the device's driver described them. */
+struct stamps {
+    const char *case_text;
+    const struct kernel_stamp *kernel;
+    unsigned count;
+};
+
+static void compare_stamps(struct stamps base, struct stamps next, struct comparison *out)
 {
-    for (unsigned i = 0; i < base->nkernels; i++) {
-        const struct kernel_stamp *a = &base->kernel[i];
-        const struct kernel_stamp *b = find_stamp(next->kernel, next->nkernels, a->entry);
-        struct place place = {a->module, a->entry, "", base->case_text};
+    for (unsigned i = 0; i < base.count; i++) {
+        const struct kernel_stamp *a = &base.kernel[i];
+        const struct kernel_stamp *b = find_stamp(next.kernel, next.count, a->entry);
+        struct place place = {a->module, a->entry, "", base.case_text, true};
 
         if (b)
             compare_fields(schema_kernel, a, b, &place, out);
+    }
+}
+
+static void compare_verified(const struct record_set *base, const struct record_set *next,
+                             struct comparison *out)
+{
+    for (size_t i = 0; i < base->nverify; i++) {
+        const struct verify_record *a = &base->verify[i];
+        const struct verify_record *b = last_verify(next, a->case_text);
+
+        if (b && last_verify(base, a->case_text) == a)
+            compare_stamps((struct stamps){a->case_text, a->kernel, a->nkernels},
+                           (struct stamps){b->case_text, b->kernel, b->nkernels}, out);
+    }
+}
+
+static const struct bench_record *first_bench(const struct record_set *set, const char *case_text)
+{
+    for (size_t i = 0; i < set->nbench; i++)
+        if (strcmp(set->bench[i].case_text, case_text) == 0)
+            return &set->bench[i];
+    return NULL;
+}
+
+/* Cases that are timed but not verified by these records. */
+static void compare_timed(const struct record_set *base, const struct record_set *next,
+                          struct comparison *out)
+{
+    for (size_t i = 0; i < base->nbench; i++) {
+        const struct bench_record *a = &base->bench[i];
+        const struct bench_record *b = first_bench(next, a->case_text);
+
+        if (!b || first_bench(base, a->case_text) != a ||
+            (last_verify(base, a->case_text) && last_verify(next, a->case_text)))
+            continue;
+        compare_stamps((struct stamps){a->case_text, a->kernel, a->nkernels},
+                       (struct stamps){b->case_text, b->kernel, b->nkernels}, out);
+    }
+}
+
+/* A launch that the base does not have and GB10 would refuse. */
+static void find_refused(const struct record_set *base, const struct record_set *next,
+                         struct comparison *out)
+{
+    for (size_t i = 0; i < next->nresources; i++) {
+        const struct resources_record *b = &next->resources[i];
+        struct place place = {b->module, b->entry, b->arch, b->case_text, false};
+        struct resources_record before = *b;
+
+        if (!b->refused[0] || find(base, b) || find(next, b) != b)
+            continue;
+        before.refused[0] = '\0';
+        compare_fields(schema_resources, &before, b, &place, out);
     }
 }
 
@@ -148,18 +214,15 @@ void changes_of_resources(const struct record_set *base, const struct record_set
     for (size_t i = 0; i < base->nresources; i++) {
         const struct resources_record *a = &base->resources[i];
         const struct resources_record *b = find(next, a);
-        struct place place = {a->module, a->entry, a->arch, a->case_text};
+        struct place place = {a->module, a->entry, a->arch, a->case_text, false};
 
         if (find(base, a) != a || !b)
             continue;
+        place.has_code = a->content[0] && b->content[0];
         out->resources_compared++;
         compare_fields(schema_resources, a, b, &place, out);
     }
-    for (size_t i = 0; i < base->nverify; i++) {
-        const struct verify_record *a = &base->verify[i];
-        const struct verify_record *b = last_verify(next, a->case_text);
-
-        if (b && last_verify(base, a->case_text) == a)
-            compare_stamps(a, b, out);
-    }
+    find_refused(base, next, out);
+    compare_verified(base, next, out);
+    compare_timed(base, next, out);
 }

@@ -146,7 +146,7 @@ static void scale_row(struct buffer *b, size_t first, double factor)
 /* Two in five rows of k are no unit vectors: one is zero, one of norm 1e-3. */
 static void spoil_keys(struct problem *p, struct gdn_view v, size_t rows, uint32_t heads)
 {
-    for (size_t r = 0; r < rows; r++)
+    for (size_t r = 0; r < rows && !p->hollow; r++)
         for (uint32_t h = 0; h < heads; h++) {
             size_t pick = (r + h) % 5;
             if (pick == 2 || pick == 3)

@@ -58,7 +58,7 @@ static void fill_stash(struct problem *p)
     enum gate_regime regime = (enum gate_regime)case_u32(&p->tc, "gate");
     uint64_t gate_key = rng_key(p->tc.seed, "gate");
 
-    for (size_t seq = 0; seq < s.batch; seq++) {
+    for (size_t seq = 0; seq < s.batch && !b->hollow; seq++) {
         struct parts at = stash_parts(&s, seq);
         size_t keys = (size_t)GDN_VERIFY_ROWS * s.nk;
         fill_normal(b, rng_key(p->tc.seed, "u"), at.u, at.g - at.u, 0.5, 0.0);

@@ -66,7 +66,8 @@ static int shape(struct problem *p, struct err *err)
         return -1;
     kda_fill_state(p, CHUNKS_STATE);
     struct chunks c = {p, n, kda_sequence_of(p, 0, &n)};
-    parallel_for(kda_chunk_places(&n), 0, store_terms, &c);
+    if (!p->hollow)
+        parallel_for(kda_chunk_places(&n), 0, store_terms, &c);
     return 0;
 }
 

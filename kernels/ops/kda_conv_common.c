@@ -30,7 +30,7 @@ static double channel_scale(size_t channel)
 /* `rows` rows of `dim` channels, `stride` apart; poison in the gaps. */
 static void fill_rows(struct buffer *b, uint64_t key, size_t rows, size_t stride, size_t dim)
 {
-    for (size_t r = 0; r < rows; r++) {
+    for (size_t r = 0; r < rows && !b->hollow; r++) {
         for (size_t c = 0; c < dim; c++)
             dtype_store(b->dtype, b->init, r * stride + c,
                         channel_scale(c) * rng_normal(key, r * stride + c));
@@ -42,7 +42,7 @@ static void fill_state(struct buffer *b, uint64_t key, size_t dim, bool zero)
 {
     size_t d_conv = b->dim[b->ndim - 1];
 
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < b->count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, i,
                     zero ? 0.0 : channel_scale(i / d_conv % dim) * rng_normal(key, i));
 }

@@ -31,7 +31,7 @@ static void mirror_halves(struct buffer *b, double sign, bool nudge, uint64_t ke
     uint16_t *bits = b->init;
     size_t k = b->dim[1];
 
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = 0; i < b->count && !b->hollow; i++) {
         if (i % k < k / 2)
             continue;
         dtype_store(DTYPE_BF16, bits, i, sign * dtype_load(DTYPE_BF16, bits, i - k / 2));

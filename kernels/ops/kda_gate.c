@@ -111,7 +111,7 @@ static void fill(struct problem *p)
         dtype_store(DTYPE_F32, a_log->init, h, det_log(rate_of(regime, rates, h)));
     for (size_t i = 0; i < dt_bias->count; i++)
         dtype_store(DTYPE_F32, dt_bias->init, i, dt_bias_of(biases, i));
-    for (size_t i = 0; i < g_raw->count; i++) {
+    for (size_t i = 0; i < g_raw->count && !p->hollow; i++) {
         size_t at = i % dt_bias->count, head = at / dt_bias->dim[1];
 
         dtype_store(DTYPE_BF16, g_raw->init, i,

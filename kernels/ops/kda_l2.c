@@ -64,7 +64,7 @@ static void pack(struct problem *p)
     const struct buffer *data = &p->buffer[DATA];
     struct buffer *packed = &p->buffer[PACKED];
 
-    for (size_t i = 0; i < packed->count; i++) {
+    for (size_t i = 0; i < packed->count && !packed->hollow; i++) {
         size_t t = i / packed->dim[1], c = i % packed->dim[1];
 
         dtype_store(DTYPE_BF16, packed->init, i,

@@ -142,7 +142,7 @@ static void fill_states(struct problem *p, enum layer_twin twin)
     if (case_u32(&p->tc, "state") != 0)
         return;
     /* The convolution's inputs are bf16, so are the ones it carried in. */
-    for (size_t i = 0; i < conv->count; i++)
+    for (size_t i = 0; i < conv->count && !conv->hollow; i++)
         dtype_store(DTYPE_F32, conv->init, i,
                     (double)bf16_to_float(
                         bf16_from_double(rng_normal(rng_key(p->tc.seed, "conv_state"), i))));

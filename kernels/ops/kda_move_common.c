@@ -13,7 +13,7 @@ void fill_any_bf16(struct buffer *b, uint64_t key)
 {
     uint16_t *bits = b->init;
 
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = 0; i < b->count && !b->hollow; i++) {
         uint64_t random = rng_bits(key, i);
         uint16_t drawn = (uint16_t)random;
         if ((random >> 16) % AWKWARD_EVERY == 0)

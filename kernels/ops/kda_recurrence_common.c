@@ -94,7 +94,8 @@ static void fill_all(struct problem *p, int id, const struct kda_sizes *n,
     struct buffer *b = &p->buffer[id];
     struct fill f = {p, b, n, rng_key(p->tc.seed, b->name), rows};
 
-    parallel_for(((size_t)n->tokens * n->heads + FILL_ROWS - 1) / FILL_ROWS, 0, fill_block, &f);
+    if (!b->hollow)
+        parallel_for(((size_t)n->tokens * n->heads + FILL_ROWS - 1) / FILL_ROWS, 0, fill_block, &f);
 }
 
 static void unit_rows(const struct fill *f, size_t first, size_t count)
@@ -175,7 +176,7 @@ void kda_fill_pad(struct problem *p, int id, const struct kda_sizes *n)
 
     if (pad == PAD_POISON)
         buffer_poison(b, first, b->count - first);
-    for (size_t i = first; pad != PAD_POISON && i < b->count; i++)
+    for (size_t i = first; pad != PAD_POISON && i < b->count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, i, pad == PAD_HUGE ? 1e38 : 0.0);
 }
 

@@ -66,6 +66,7 @@ static int fill_kernel(struct cpu_module *m, uint32_t i, struct hash content, st
     k->max_threads = d->max_threads;
     k->content = content;
     snprintf(k->module_path, sizeof k->module_path, "%s", m->path);
+    snprintf(k->flags, sizeof k->flags, "%s", m->desc->flags);
     k->handle = (void *)(uintptr_t)d;
     m->entries[i] = k->entry;
     return 0;
