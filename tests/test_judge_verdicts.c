@@ -313,7 +313,17 @@ static void doing_nothing_must_not_be_enough(void **state)
     memcpy(f->data[TOY_Y], f->p.buffer[TOY_Y].init, f->p.buffer[TOY_Y].bytes);
     assert_int_equal(verdict(f), VERDICT_PASS);
     set_values(f, TOY_STATE, -1.0, 0.25, 0, TOY_N); /* what it holds before */
-    expect_mistrust(f, "does nothing would pass");
+    expect_mistrust(f, "a kernel that does not write state would pass");
+}
+
+static void one_idle_buffer_is_enough_to_mistrust(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(verdict(f), VERDICT_PASS);
+    set_values(f, TOY_STATE, -1.0, 0.25, 0, TOY_N); /* what it holds before; y is as it was */
+    expect_mistrust(f, "does not write state would pass");
+    set_values(f, TOY_STATE, 1.0, 0.25, 0, 1); /* one element of it has to change */
+    assert_int_equal(verdict(f), VERDICT_PASS);
 }
 
 static void keeping_everything_is_a_contract(void **state)
@@ -404,6 +414,7 @@ int main(void)
         cmocka_unit_test(bounds_too_wide_to_prove_anything_are_mistrusted),
         cmocka_unit_test(small_elements_of_a_proven_buffer_are_no_defect),
         cmocka_unit_test_setup_teardown(doing_nothing_must_not_be_enough, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_idle_buffer_is_enough_to_mistrust, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeping_everything_is_a_contract, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_compared_is_no_pass, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_record_gets_the_numbers, set_up, tear_down),

@@ -15,7 +15,7 @@
 
 struct args {
     const char *threshold, *fdr, *markdown, *history, *pattern;
-    bool json, common, bits;
+    bool json, common, bits, same_bits;
 };
 
 static const struct option_spec specs[] = {
@@ -25,6 +25,8 @@ static const struct option_spec specs[] = {
      "false discovery rate over all timed cases in percent (default 5)"},
     {"--common", OPTION_FLAG, offsetof(struct args, common), NULL,
      "compare what both sides have; a case that only one has is no finding"},
+    {"--same-bits", OPTION_FLAG, offsetof(struct args, same_bits), NULL,
+     "a changed output bit is worse: for a change that must leave the arithmetic alone"},
     {"--bits", OPTION_FLAG, offsetof(struct args, bits), NULL,
      "only count equal output bits; the two devices may differ"},
     {"--json", OPTION_FLAG, offsetof(struct args, json), NULL, "one JSON object instead of tables"},
@@ -149,7 +151,8 @@ static int count_bits(const struct args *args, const struct record_set *base,
 static int find_changes(const struct args *args, const struct record_set *base,
                         const struct record_set *next, struct err *err)
 {
-    struct comparison_options opt = {.regress = REGRESS_OPTIONS_INIT, .common = args->common};
+    struct comparison_options opt = {
+        .regress = REGRESS_OPTIONS_INIT, .common = args->common, .same_bits = args->same_bits};
     struct comparison c;
     int rc;
 
@@ -185,10 +188,12 @@ static int check_args(const struct args *args, const struct words *words, struct
         return err_set(err, ERR_INPUT,
                        "compare: two record files are needed, BASE.jsonl and NEW.jsonl; `deltarig "
                        "compare --help` explains");
-    if (args->bits && (args->threshold || args->fdr || args->common || args->history))
-        return err_set(err, ERR_INPUT,
-                       "compare --bits only counts: leave out --threshold, --fdr, --common and "
-                       "--history");
+    if (args->bits &&
+        (args->threshold || args->fdr || args->common || args->same_bits || args->history))
+        return err_set(
+            err, ERR_INPUT,
+            "compare --bits only counts: leave out --threshold, --fdr, --common, --same-bits "
+            "and --history");
     return 0;
 }
 

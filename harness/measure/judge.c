@@ -166,6 +166,12 @@ static bool mistrust_buffer(const struct problem *p, const struct buffer *b,
             b->name, sqrt(s->bound_norm2 / s->golden_norm2), s->sharp, s->values);
         return true;
     }
+    if (s->values + s->exacts > 0 && s->idle == s->values + s->exacts) {
+        snprintf(f.out, f.n,
+                 "a kernel that does not write %s would pass: what it is to hold is there before",
+                 b->name);
+        return true;
+    }
     size_t zeros = s->exact_zeros > s->zeros ? s->exact_zeros : s->zeros;
     if ((double)zeros > JUDGE_MOSTLY * (double)s->values && !case_declares_zero(&p->tc)) {
         snprintf(f.out, f.n,
@@ -178,7 +184,7 @@ static bool mistrust_buffer(const struct problem *p, const struct buffer *b,
 
 static bool find_mistrust(const struct problem *p, const struct evidence *ev, struct finding f)
 {
-    size_t written = 0, idle = 0, kept = 0;
+    size_t written = 0, kept = 0;
     if (ev->stats == NULL || !(ev->checks_run >> CHECK_GOLDEN & 1u)) {
         snprintf(f.out, f.n, "the outputs were not compared");
         return true;
@@ -188,18 +194,13 @@ static bool find_mistrust(const struct problem *p, const struct evidence *ev, st
         if (p->buffer[i].role == ROLE_IN)
             continue;
         written += s->values + s->exacts;
-        idle += s->idle;
         kept += s->keeps;
         if (mistrust_buffer(p, &p->buffer[i], s, f))
             return true;
     }
-    if (written > 0 && idle == written)
-        snprintf(f.out, f.n,
-                 "a kernel that does nothing would pass: what it is to write is there before");
-    else if (written == 0 && kept == 0)
-        snprintf(f.out, f.n, "no element is compared");
-    else
+    if (written > 0 || kept > 0)
         return false;
+    snprintf(f.out, f.n, "no element is compared");
     return true;
 }
 

@@ -177,6 +177,8 @@ size_t comparison_worse(const struct comparison *c)
         n += c->presence[i].vanished;
     for (size_t i = 0; i < c->nverdicts; i++)
         n += c->verdict[i].worse;
+    for (size_t i = 0; i < c->noutputs; i++)
+        n += c->output[i].worse;
     for (size_t i = 0; i < c->nresources; i++)
         n += c->resource[i].worse;
     return n;

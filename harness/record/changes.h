@@ -35,6 +35,7 @@ struct output_change {
     const char *case_text;
     const struct output_stat *base, *next;
     bool ratio, bits;
+    bool worse; /* other bits, where they were to stay */
 };
 
 /* One resource of a kernel that differs. */
@@ -68,7 +69,8 @@ struct comparison {
 
 struct comparison_options {
     struct regress_options regress;
-    bool common; /* cases that only one side has are no findings */
+    bool common;    /* cases that only one side has are no findings */
+    bool same_bits; /* changed output bits are worse: nothing was to change the arithmetic */
 };
 
 /*

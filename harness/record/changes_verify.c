@@ -50,7 +50,7 @@ const struct output_stat *find_output(const struct verify_record *r, const char 
 }
 
 static void compare_outputs(const struct verify_record *base, const struct verify_record *next,
-                            struct comparison *out)
+                            bool same_bits, struct comparison *out)
 {
     for (unsigned i = 0; i < base->noutputs; i++) {
         const struct output_stat *a = &base->output[i];
@@ -63,6 +63,7 @@ static void compare_outputs(const struct verify_record *base, const struct verif
                        !same_number(a->ratio_worst, b->ratio_worst) ||
                        !same_number(a->max_error, b->max_error);
         change.bits = strcmp(a->bits, b->bits) != 0;
+        change.worse = change.bits && same_bits;
         if (!change.ratio && !change.bits)
             continue;
         out->output = xrealloc(out->output, out->noutputs + 1, sizeof *out->output);
@@ -93,7 +94,7 @@ void changes_of_verdicts(const struct record_set *base, const struct record_set 
         out->cases_compared++;
         if (a->verdict != b->verdict)
             add_verdict(out, a, b);
-        compare_outputs(a, b, out);
+        compare_outputs(a, b, opt->same_bits, out);
     }
     for (size_t i = 0; i < next->nverify && !opt->common; i++)
         if (counts(next, i) && !last_verify(base, next->verify[i].case_text))

@@ -92,6 +92,7 @@ static void add_outputs(const struct comparison *c, struct text *out)
         number(out, "base_ratio", o->base->ratio_likely);
         number(out, "new_ratio", o->next->ratio_likely);
         truth(out, "bits_changed", o->bits);
+        truth(out, "worse", o->worse);
         text_add(out, "}");
     }
     text_add(out, "]");

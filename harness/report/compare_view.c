@@ -220,7 +220,8 @@ static void view_verdicts(enum view view, const struct comparison *c, struct tex
 
 static void view_outputs(enum view view, const struct comparison *c, struct text *out)
 {
-    static const struct column columns[] = {{"case", 'l'},
+    static const struct column columns[] = {{"", 'l'},
+                                            {"case", 'l'},
                                             {"buffer", 'l'},
                                             {"error/bound base", 'r'},
                                             {"error/bound new", 'r'},
@@ -233,6 +234,7 @@ static void view_outputs(enum view view, const struct comparison *c, struct text
     for (size_t i = 0; i < c->noutputs; i++) {
         const struct output_change *o = &c->output[i];
 
+        table_cell(&t, "%s", o->worse ? "WORSE" : "");
         table_cell(&t, "%s", o->case_text);
         table_cell(&t, "%s", o->base->buffer);
         table_cell(&t, "%.5g", o->base->ratio_likely);
