@@ -20,9 +20,8 @@
  *              that writes zeros would pass. Zeros that are data, not arithmetic, are EXACT and do
  *              not count; how a case says so: case_declares_zero().
  *
- *   idle       Something was to be written into a buffer, and all of it was there before the launch
- *              already: a kernel that leaves this buffer alone would pass. (The rest of a buffer may
- *              be to keep; a buffer that is to be kept as a whole is no such one.)
+ *   idle       Something was to be written into a buffer, and all of it was there before the
+ *              launch already: a kernel that leaves this buffer alone would pass.
  *
  *   empty      Every element of every buffer that the kernel may write is FREE.
  *
