@@ -17,6 +17,7 @@ struct gate_result {
 struct gate_worker {
     const struct benchmark_options *opt;
     const struct bench_item *item;
+    unsigned stride; /* of the items that are verified */
     unsigned jobs;
     struct device *device;
     struct kernel_set *set[BENCHMARK_SIDES];
@@ -27,6 +28,7 @@ struct gate_worker {
 struct gate {
     const struct benchmark_sink *sink;
     struct bench_item *item;
+    unsigned stride;
     size_t count, done;
     unsigned skipped;
     const struct bench_item *first_skipped;
@@ -67,7 +69,7 @@ static bool gate_verify(void *worker, size_t index, void *result,
                         const struct supervisor_link *link)
 {
     struct gate_worker *w = worker;
-    const struct bench_item *it = &w->item[index];
+    const struct bench_item *it = &w->item[index * w->stride];
     struct gate_result *out = result;
     struct verify_record rec;
     struct err err = ERR_INIT;
@@ -94,7 +96,7 @@ static int gate_done(void *parent, size_t index, const void *result, struct err 
 {
     struct gate *g = parent;
     const struct gate_result *r = result;
-    struct bench_item *it = &g->item[index];
+    struct bench_item *it = &g->item[index * g->stride];
     char text[1280];
 
     (void)err;
@@ -103,10 +105,12 @@ static int gate_done(void *parent, size_t index, const void *result, struct err 
         g->sink->progress(g->sink->ctx, text);
     if (r->verdict == VERDICT_PASS)
         return 0;
-    it->rejected = true;
-    it->skipped = r->verdict == VERDICT_SKIP;
-    snprintf(it->reason, sizeof it->reason, "not timed: %s: %s", verdict_name(r->verdict),
-             r->reason);
+    for (unsigned i = 0; i < g->stride; i++) {
+        it[i].rejected = true;
+        it[i].skipped = r->verdict == VERDICT_SKIP;
+        snprintf(it[i].reason, sizeof it[i].reason, "not timed: %s: %s", verdict_name(r->verdict),
+                 r->reason);
+    }
     if (it->skipped) { /* a foreign set may lack most kernels: told once, at the end */
         g->first_skipped = g->skipped++ ? g->first_skipped : it;
         return 0;
@@ -137,13 +141,24 @@ static void tell_skipped(const struct gate *g)
     g->sink->note(g->sink->ctx, text);
 }
 
+/* A set that is compared with itself is verified once. */
+static bool same_sets(const struct benchmark_options *opt)
+{
+    const char *a = opt->kernels[0], *b = opt->kernels[1];
+
+    return opt->sides == 2 && (a && b ? !strcmp(a, b) : a == b);
+}
+
 int bench_gate(const struct benchmark_options *opt, const struct benchmark_sink *sink,
                struct bench_item *item, size_t count, struct err *err)
 {
     unsigned jobs = opt->workers ? opt->workers : parallel_cpus();
-    struct gate_worker worker = {
-        .opt = opt, .item = item, .jobs = jobs < count ? jobs : (unsigned)count};
-    struct gate gate = {.sink = sink, .item = item, .count = count};
+    unsigned stride = same_sets(opt) ? opt->sides : 1;
+    struct gate_worker worker = {.opt = opt, .item = item, .stride = stride};
+    struct gate gate = {.sink = sink, .item = item, .stride = stride};
+    count /= stride;
+    worker.jobs = jobs < count ? jobs : (unsigned)count;
+    gate.count = count;
     const struct supervisor_job job = {
         .count = count,
         .result_size = sizeof(struct gate_result),

@@ -72,13 +72,17 @@ static int begin_timing(struct bench_item *it, const struct bench_rig *b, struct
     return err->kind == ERR_NONE ? 0 : -1;
 }
 
-int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set)
+int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
+                    const struct bench_item *like)
 {
+    struct runner_options opt = *b->runner;
     double loaded = kernel_set_load_seconds(set);
     struct err err = ERR_INIT;
 
     plain_schedule(b);
-    if (runner_open(b->device, set, it->tc, b->runner, &it->runner, &err) < 0)
+    opt.kernels_dir = it->kernels_dir;
+    opt.like = like ? like->runner : NULL;
+    if (runner_open(b->device, set, it->tc, &opt, &it->runner, &err) < 0)
         return reject(it, "not timed", err.text);
     it->module_load_us = 1e6 * (kernel_set_load_seconds(set) - loaded);
     look_at_buffers(it);

@@ -41,9 +41,11 @@ struct bench_item {
     size_t bytes; /* of its buffers */
 };
 
-/* Makes a verified case ready to be timed. Returns -1 with `rejected` and `reason`
+/* Makes a verified case ready to be timed; `like`, an open item of the same case that is closed with
+   this one (NULL: none), shares its inputs and golden. Returns -1 with `rejected` and `reason`
    set when it cannot be; the caller finds out whether the device survived. */
-int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set);
+int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
+                    const struct bench_item *like);
 void bench_item_close(struct bench_item *it); /* safe to call twice */
 int bench_item_round(struct bench_item *it, const struct bench_rig *b, unsigned round);
 /* Restores, runs what was timed, judges: sets verified_after, or rejects. */

@@ -253,9 +253,8 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         *to = i;
         if (it->rejected)
             continue;
-        s->runner.kernels_dir = it->kernels_dir;
         case_begin(s, it);
-        rc = bench_item_open(it, &s->bench, s->set[it->side]);
+        rc = bench_item_open(it, &s->bench, s->set[it->side], it->side ? it - 1 : NULL);
         nvtx_end(s->opt->nvtx);
         bytes += it->bytes;
         if (rc < 0) {

@@ -110,7 +110,8 @@ void runner_phase(const struct runner *r, const char *what)
         r->opt.phase(r->opt.phase_ctx, what);
 }
 
-static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
+/* The case's inputs and what is expected of it. */
+static int pose(struct runner *r, struct err *err)
 {
     const struct op *op = r->problem.tc.op;
     struct golden_source src = {
@@ -119,9 +120,6 @@ static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
         .warn = r->opt.warn,
         .only_slow = true,
     };
-    runner_phase(r, "loading the kernels");
-    if (find_kernels(r, set, err) < 0)
-        return -1;
     runner_phase(r, "making the inputs");
     if (op->shape(&r->problem, err) < 0)
         return err_context(err, "%s", op->name);
@@ -129,7 +127,13 @@ static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
     nvtx_phase_begin(r->opt.nvtx, NVTX_REFERENCE, 0);
     int rc = golden_obtain(&r->problem, &src, &r->golden, &r->golden_cached, &r->reference_s, err);
     nvtx_end(r->opt.nvtx);
-    if (rc < 0)
+    return rc;
+}
+
+static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
+{
+    runner_phase(r, "loading the kernels");
+    if (find_kernels(r, set, err) < 0 || (r->opt.like == NULL && pose(r, err) < 0))
         return -1;
     return make_buffers(r, err);
 }
@@ -140,7 +144,14 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
     struct runner *r = xcalloc(1, sizeof(*r));
     r->device = dev;
     r->opt = *opt;
-    problem_init(&r->problem, tc);
+    if (opt->like != NULL) {
+        if (strcmp(opt->like->problem.tc.text, tc->text) != 0)
+            BUG("the inputs of %s are not those of %s", opt->like->problem.tc.text, tc->text);
+        r->problem = opt->like->problem;
+        r->golden = opt->like->golden;
+    } else {
+        problem_init(&r->problem, tc);
+    }
     r->watch = (struct launch_watch){.seen = see_launch, .ctx = r};
     *out = NULL;
     if (prepare(r, set, err) < 0) {
@@ -164,8 +175,10 @@ void runner_close(struct runner *r)
     }
     if (r->poison.device != NULL)
         fenced_free(&r->poison);
-    golden_release(&r->golden);
-    problem_release(&r->problem);
+    if (r->opt.like == NULL) {
+        golden_release(&r->golden);
+        problem_release(&r->problem);
+    }
     free(r);
 }
 

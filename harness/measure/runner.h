@@ -28,6 +28,9 @@ struct runner_options {
     void (*phase)(void *ctx, const char *what);
     void *phase_ctx;
     const char *kernels_dir; /* for the repro command; NULL: our own set */
+    /* A runner of the same case, which must outlive this one: its inputs and golden are taken
+       instead of making them again. NULL: none. */
+    const struct runner *like;
 };
 
 /* ERR_MISSING when a required kernel is absent from the set (a SKIP), ERR_INPUT for impossible

@@ -8,8 +8,8 @@
 struct runner {
     struct device *device;
     struct runner_options opt;
-    struct problem problem;
-    struct golden golden;
+    struct problem problem; /* of another runner when opt.like is set */
+    struct golden golden;   /* likewise */
     const struct kernel *kernel[OPERATOR_MAX_ENTRIES];
 
     unsigned nbuffers; /* of the arrays below, as far as they were made */

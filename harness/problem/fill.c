@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "reference/detmath.h"
 
@@ -98,49 +99,121 @@ static void range_check(const struct buffer *b, size_t first, size_t count)
         BUG("buffer %s: fill of [%zu, +%zu) of %zu", b->name, first, count, b->count);
 }
 
+/* --- many elements at once, on all CPUs: each draws by its own index -------------------------- */
+
+#define PART ((size_t)1 << 18) /* elements; fewer are not worth a thread */
+
+struct span {
+    struct buffer *b;
+    uint64_t key;
+    size_t first, count; /* elements, or rows */
+    size_t part;         /* of `count`, for one thread */
+    double scale, offset;
+    size_t stride, dim;
+    bool special;
+    void (*fill)(const struct span *s, size_t from, size_t to); /* numbers within `count` */
+};
+
+static void fill_part(size_t i, void *ctx)
+{
+    const struct span *s = ctx;
+    size_t from = i * s->part;
+    s->fill(s, from, s->count - from < s->part ? s->count : from + s->part);
+}
+
+static void fill_span(struct span *s)
+{
+    if (s->b->hollow)
+        return;
+    s->part = s->part > 0 ? s->part : 1;
+    parallel_for((s->count + s->part - 1) / s->part, 0, fill_part, s);
+}
+
 /* Of unit-variance coordinates: two independent rows then have an inner product near
    offset^2 / (1 + offset^2) = 0.36 instead of 0. */
 #define ROW_OFFSET 0.75
 
-static void unit_row(struct buffer *b, uint64_t key, size_t first, size_t dim, double norm)
+static void unit_row(const struct span *s, size_t first, double norm)
 {
-    if (b->hollow)
-        return;
     double sum = 0.0;
-    for (size_t j = first; j < first + dim; j++) {
-        double x = ROW_OFFSET + rng_normal(key, j);
+    for (size_t j = first; j < first + s->dim; j++) {
+        double x = ROW_OFFSET + rng_normal(s->key, j);
         sum += x * x;
     }
-    for (size_t j = first; j < first + dim; j++)
-        dtype_store(b->dtype, b->init, j, norm * (ROW_OFFSET + rng_normal(key, j)) / sqrt(sum));
+    for (size_t j = first; j < first + s->dim; j++)
+        dtype_store(s->b->dtype, s->b->init, j,
+                    norm * (ROW_OFFSET + rng_normal(s->key, j)) / sqrt(sum));
+}
+
+static void unit_rows(const struct span *s, size_t from, size_t to)
+{
+    for (size_t r = from; r < to; r++) {
+        double norm = 1.0;
+        if (s->special && r % 16 == 5)
+            norm = 0.0;
+        if (s->special && r % 16 == 11)
+            norm = 1e-3;
+        unit_row(s, s->first + r * s->stride, norm);
+    }
 }
 
 void fill_unit_rows(struct buffer *b, uint64_t key, size_t first, size_t rows, size_t stride,
                     size_t dim, bool special)
 {
-    for (size_t r = 0; r < rows; r++) {
-        double norm = 1.0;
-        if (special && r % 16 == 5)
-            norm = 0.0;
-        if (special && r % 16 == 11)
-            norm = 1e-3;
+    struct span s = {
+        .b = b,
+        .key = key,
+        .first = first,
+        .count = rows,
+        .part = PART / (dim > 0 ? dim : 1),
+        .stride = stride,
+        .dim = dim,
+        .special = special,
+        .fill = unit_rows,
+    };
+    for (size_t r = 0; r < rows; r++)
         range_check(b, first + r * stride, dim);
-        unit_row(b, key, first + r * stride, dim, norm);
-    }
+    fill_span(&s);
+}
+
+static void normals(const struct span *s, size_t from, size_t to)
+{
+    for (size_t i = s->first + from; i < s->first + to; i++)
+        dtype_store(s->b->dtype, s->b->init, i, s->offset + s->scale * rng_normal(s->key, i));
 }
 
 void fill_normal(struct buffer *b, uint64_t key, size_t first, size_t count, double scale,
                  double offset)
 {
+    struct span s = {.b = b,
+                     .key = key,
+                     .first = first,
+                     .count = count,
+                     .part = PART,
+                     .scale = scale,
+                     .offset = offset,
+                     .fill = normals};
     range_check(b, first, count);
-    for (size_t i = first; i < first + count && !b->hollow; i++)
-        dtype_store(b->dtype, b->init, i, offset + scale * rng_normal(key, i));
+    fill_span(&s);
+}
+
+static void uniforms(const struct span *s, size_t from, size_t to)
+{
+    for (size_t i = s->first + from; i < s->first + to; i++)
+        dtype_store(s->b->dtype, s->b->init, i, s->offset + s->scale * rng_uniform(s->key, i));
 }
 
 void fill_uniform(struct buffer *b, uint64_t key, size_t first, size_t count, double low,
                   double high)
 {
+    struct span s = {.b = b,
+                     .key = key,
+                     .first = first,
+                     .count = count,
+                     .part = PART,
+                     .scale = high - low,
+                     .offset = low,
+                     .fill = uniforms};
     range_check(b, first, count);
-    for (size_t i = first; i < first + count && !b->hollow; i++)
-        dtype_store(b->dtype, b->init, i, low + (high - low) * rng_uniform(key, i));
+    fill_span(&s);
 }
