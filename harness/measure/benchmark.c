@@ -15,10 +15,10 @@
 
 #define FALSE_DISCOVERIES 0.05 /* the rate that `compare` holds by default */
 
-/* Of buffers in one batch: the host holds about six times that, the device twice; both are the
-   same memory on an integrated GPU. More than the limit would only make rounds long. */
+/* Of buffers in one batch, per side: the host holds about six times that, the device twice; both
+   are the same memory on an integrated GPU. More than the limit would only make rounds long. */
 #define BATCH_SHARE 16
-#define BATCH_LIMIT ((uint64_t)8 << 30)
+#define BATCH_LIMIT ((uint64_t)10 << 30)
 
 struct session {
     const struct benchmark_options *opt;
@@ -229,7 +229,7 @@ static uint64_t batch_bytes(const struct session *s)
     uint64_t device = device_info(s->device)->memory_bytes;
     uint64_t share = (host < device ? host : device) / BATCH_SHARE;
 
-    return share < BATCH_LIMIT ? share : BATCH_LIMIT;
+    return s->opt->sides * (share < BATCH_LIMIT ? share : BATCH_LIMIT);
 }
 
 static void case_begin(const struct session *s, const struct bench_item *it)
