@@ -259,7 +259,7 @@ static void equal_bits_are_counted(void **state)
            "deltarig verify --device cpu --case 'gdn_flag_clear words={2,3}' --out $D/b.jsonl; "
            "deltarig verify --device cpu --case 'gdn_flag_clear words={3,4}' --out $D/c.jsonl; "
            "deltarig compare --bits $D/b.jsonl $D/c.jsonl",
-           "1 cases compared: 1 of 1 buffers have equal bits; 2 cases left out");
+           "1 case compared: 1 of 1 buffers have equal bits; 2 cases left out");
     expect(0, "deltarig compare --bits --json $D/b.jsonl $D/c.jsonl", "\"left_out\":2");
     expect(3,
            "deltarig verify --device cpu --case 'gdn_flag_clear words=9' --out $D/d.jsonl; "

@@ -76,3 +76,8 @@ void text_addf(struct text *t, const char *fmt, ...)
     va_end(args);
     t->len += (size_t)n;
 }
+
+const char *plural(unsigned long long n)
+{
+    return n == 1 ? "" : "s";
+}

@@ -19,4 +19,7 @@ void text_add(struct text *t, const char *s);
 void text_add_bytes(struct text *t, const void *bytes, size_t n);
 void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The end of a noun behind that number: "s", "" behind 1. */
+const char *plural(unsigned long long n);
+
 #endif

@@ -46,9 +46,11 @@ static int merge(const struct args *args, const struct words *words, struct err 
     if (rc == 0)
         rc = file_replace(args->out, all.data, all.len, err);
     if (rc == 0)
-        printf("%s: %u files, %zu runs, %zu verdicts, %zu timings, %zu ceilings, %zu resources\n",
-               args->out, words->count, set.nruns, set.nverify, set.nbench, set.nceilings,
-               set.nresources);
+        printf("%s: %u file%s, %zu run%s, %zu verdict%s, %zu timing%s, %zu ceiling%s, "
+               "%zu record%s of resources\n",
+               args->out, words->count, plural(words->count), set.nruns, plural(set.nruns),
+               set.nverify, plural(set.nverify), set.nbench, plural(set.nbench), set.nceilings,
+               plural(set.nceilings), set.nresources, plural(set.nresources));
     records_release(&set);
     text_release(&all);
     return rc;

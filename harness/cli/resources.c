@@ -169,7 +169,8 @@ static void print_tables(const struct output *o)
     if (o->nlaunches) {
         text_add(&text, "\nlaunches on GB10 (computed):\n");
         table_text(&o->launches, &text);
-        text_addf(&text, "%u launches, %u that GB10 would refuse\n", o->nlaunches, o->refused);
+        text_addf(&text, "%u launch%s, %u that GB10 would refuse\n", o->nlaunches,
+                  o->nlaunches == 1 ? "" : "es", o->refused);
     }
     fputs(text.data, stdout);
     text_release(&text);

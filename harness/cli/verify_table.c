@@ -31,8 +31,8 @@ void verify_table_head(const struct verify_table *t, const struct device_info *d
 {
     if (t->quiet || t->printed > 0)
         return;
-    printf("device %s: %s; kernels: %s; %zu cases\n", device->spec, device->name,
-           kernels_dir != NULL ? kernels_dir : "our own", t->count);
+    printf("device %s: %s; kernels: %s; %zu case%s\n", device->spec, device->name,
+           kernels_dir != NULL ? kernels_dir : "our own", t->count, plural(t->count));
     fflush(stdout);
 }
 
@@ -141,7 +141,7 @@ static void print_skips(const struct verify_table *t)
             same++;
         }
         if (first)
-            printf("\nSKIP  %zu cases: %s\n", same, reason);
+            printf("\nSKIP  %zu case%s: %s\n", same, plural(same), reason);
     }
 }
 
@@ -158,7 +158,7 @@ static int exit_code(const struct verify_table *t)
 
 static void print_summary(const struct verify_table *t, double seconds, const char *results_path)
 {
-    printf("\n%zu cases:", t->done);
+    printf("\n%zu case%s:", t->done, plural(t->done));
     for (int v = 0; v < VERDICT_COUNT; v++)
         if (t->verdicts[v] > 0)
             printf(" %zu %s", t->verdicts[v], verdict_name((enum verdict)v));

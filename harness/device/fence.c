@@ -7,6 +7,7 @@
  * there.
  */
 #include "device/fence.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,8 +108,8 @@ int fenced_check(const struct fenced *f, bool *hit, struct err *err)
         *hit = true;
         err_set(err, ERR_FAULT,
                 "buffer %s: written behind its end, first at byte %zu past it (0x%02x where the "
-                "canary was 0x%02x; %zu bytes changed)",
-                f->label, at - end, value, canary(at), changed);
+                "canary was 0x%02x; %zu byte%s changed)",
+                f->label, at - end, value, canary(at), changed, plural(changed));
         return 0;
     }
     if (scan_side(f, 0, f->before, true, &changed, &at, &value, err) < 0)
@@ -116,9 +117,10 @@ int fenced_check(const struct fenced *f, bool *hit, struct err *err)
     if (changed) {
         *hit = true;
         err_set(err, ERR_FAULT,
-                "buffer %s: written before its start, nearest %zu bytes before it (0x%02x where "
-                "the canary was 0x%02x; %zu bytes changed)",
-                f->label, f->before - at, value, canary(at), changed);
+                "buffer %s: written before its start, nearest %zu byte%s before it (0x%02x where "
+                "the canary was 0x%02x; %zu byte%s changed)",
+                f->label, f->before - at, plural(f->before - at), value, canary(at), changed,
+                plural(changed));
     }
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "measure/judge.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,8 @@ static bool find_inputs(const struct problem *p, const struct evidence *ev, stru
         if (p->buffer[i].role != ROLE_IN || ev->stats[i].kept_bad.count == 0)
             continue;
         where(&p->buffer[i], ev->stats[i].kept_bad.first, at);
-        snprintf(f.out, f.n, "the input %s was changed (%zu elements of the buffer)", at,
-                 ev->stats[i].kept_bad.count);
+        snprintf(f.out, f.n, "the input %s was changed (%zu element%s of the buffer)", at,
+                 ev->stats[i].kept_bad.count, plural(ev->stats[i].kept_bad.count));
         return true;
     }
     return false;

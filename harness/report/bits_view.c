@@ -44,10 +44,12 @@ void bits_view(enum view view, const struct bits_comparison *c, struct text *out
         view_heading(view, "Cases with equal output bits", out);
         view_table(view, &t, out);
     }
-    snprintf(line, sizeof line,
-             "%zu cases compared: %zu of %zu buffers have equal bits; %zu cases left out (one side "
-             "lacks them, or all their elements are kept)",
-             c->cases, bits_equal(c), bits_compared(c), c->left_out);
+    snprintf(
+        line, sizeof line,
+        "%zu case%s compared: %zu of %zu buffers have equal bits; %zu case%s left out (one side "
+        "lacks them, or all their elements are kept)",
+        c->cases, plural(c->cases), bits_equal(c), bits_compared(c), c->left_out,
+        plural(c->left_out));
     view_line(view, line, out);
     table_release(&t);
 }

@@ -283,14 +283,14 @@ static void view_summary(enum view view, const struct comparison *c, struct text
     snprintf(
         line, sizeof line,
         "%s: %zu timed (%zu SLOWER, %zu FASTER, %zu SAME, %zu UNSURE, %zu INVALID), %zu verified, "
-        "%zu verdicts changed, %zu outputs changed, %zu resources changed",
+        "%zu verdict%s changed, %zu output%s changed, %zu resource%s changed",
         worse                 ? "WORSE"
         : comparison_empty(c) ? "NOTHING TO COMPARE"
                               : "OK",
         c->ntimings, comparison_count(c, CHANGE_SLOWER), comparison_count(c, CHANGE_FASTER),
         comparison_count(c, CHANGE_SAME), comparison_count(c, CHANGE_UNSURE),
-        comparison_count(c, CHANGE_INVALID), c->cases_compared, c->nverdicts, c->noutputs,
-        c->nresources);
+        comparison_count(c, CHANGE_INVALID), c->cases_compared, c->nverdicts, plural(c->nverdicts),
+        c->noutputs, plural(c->noutputs), c->nresources, plural(c->nresources));
     view_line(view, line, out);
     if (comparison_count(c, CHANGE_FASTER) && !worse)
         view_line(view, "Some cases are FASTER: renew the baseline when that is meant to stay.",

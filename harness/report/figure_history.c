@@ -2,9 +2,15 @@
  * A line per case over the runs: the median relative to the case's first one.
  */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/number.h"
+#include "report/escape.h"
 #include "report/figures.h"
+#include "report/labels.h"
 
 /* More lines than this cannot be told apart; the tables have all. */
 #define MAX_LINES 16
@@ -99,54 +105,115 @@ static size_t sample_count(const struct history_series *s)
     return n;
 }
 
-/* A line worth drawing has two points. */
-static bool drawable(const struct history_series *s)
+/* How far its medians lie apart, as a ratio; 0 when there are no two of them: no line. */
+static double movement(const struct history_series *s)
 {
+    double least = INF64, most = 0.0;
     size_t valid = 0;
 
-    for (size_t k = 0; k < s->count; k++)
-        valid += s->point[k].record->valid && s->point[k].record->median_us > 0.0;
-    return valid > 1;
+    for (size_t k = 0; k < s->count; k++) {
+        const struct bench_record *r = s->point[k].record;
+
+        if (!r->valid || !(r->median_us > 0.0))
+            continue;
+        valid++;
+        least = fmin(least, r->median_us);
+        most = fmax(most, r->median_us);
+    }
+    return valid > 1 ? most / least : 0.0;
+}
+
+struct candidate {
+    size_t series;
+    double movement;
+};
+
+static int by_movement(const void *a, const void *b)
+{
+    const struct candidate *x = a;
+    const struct candidate *y = b;
+
+    if (x->movement != y->movement)
+        return x->movement < y->movement ? 1 : -1;
+    return (x->series > y->series) - (x->series < y->series);
+}
+
+/* The series with a line, those that moved most first; free() them. */
+static struct candidate *choose(const struct history *h, size_t *count)
+{
+    struct candidate *list = xcalloc(h->count ? h->count : 1, sizeof *list);
+
+    *count = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        struct candidate c = {i, movement(&h->series[i])};
+
+        if (c.movement > 0.0)
+            list[(*count)++] = c;
+    }
+    qsort(list, *count, sizeof *list, by_movement);
+    return list;
+}
+
+static void add_name(const struct history *h, size_t i, struct text *out)
+{
+    const char **all = xcalloc(h->count, sizeof *all);
+    struct text label;
+
+    text_init(&label);
+    for (size_t k = 0; k < h->count; k++)
+        all[k] = h->series[k].case_text;
+    label_case(all, h->count, i, 48, &label);
+    escape_gnuplot(out, label.data);
+    text_release(&label);
+    free(all);
+}
+
+static void add_curve(const struct history *h, size_t i, size_t line, const struct axis *axis,
+                      struct text *blocks, struct text *curves)
+{
+    static const char *const colours[] = {"#1b4f8a", "#c2571a", "#2e7d32", "#6a3d9a",
+                                          "#000000", "#a02010", "#00707a", "#7a5c00"};
+    const struct history_series *s = &h->series[i];
+
+    add_block(s, axis, line, blocks);
+    text_addf(curves,
+              "%s$series%zu u 1:2:3:4 w yerrorlines lw 1.5 pt %zu dt %zu lc rgb '%s' title ",
+              line > 1 ? ", " : "plot ", line, line, (line - 1) % 5 + 1,
+              colours[(line - 1) % (sizeof colours / sizeof *colours)]);
+    add_name(h, i, curves);
+    text_addf(curves, ".\", %s (%zu runs, n=%zu)\"", temperature_name(s->temperature), s->count,
+              sample_count(s));
 }
 
 bool figure_history(const struct history *h, struct plot *p)
 {
-    static const char *const colours[] = {"#1b4f8a", "#c2571a", "#2e7d32", "#6a3d9a",
-                                          "#000000", "#a02010", "#00707a", "#7a5c00"};
     struct axis axis;
-    size_t lines = 0;
+    size_t lines, drawn;
+    struct candidate *list = choose(h, &lines);
     struct text curves;
 
-    collect_runs(h, &axis);
-    text_init(&curves);
-    for (size_t i = 0; i < h->count && lines < MAX_LINES; i++) {
-        const struct history_series *s = &h->series[i];
-
-        if (!drawable(s))
-            continue;
-        if (lines++ == 0)
-            plot_init(p, "history",
-                      "History: median time relative to a case's first run, with 95% intervals",
-                      1300, 560);
-        add_block(s, &axis, lines, &p->script);
-        text_addf(&curves,
-                  "%s$series%zu u 1:2:3:4 w yerrorlines lw 1.5 pt %zu dt %zu lc rgb '%s' title ",
-                  lines > 1 ? ", " : "plot ", lines, lines, (lines - 1) % 5 + 1,
-                  colours[(lines - 1) % (sizeof colours / sizeof *colours)]);
-        plot_case_label(&curves, s->case_text, 48);
-        text_addf(&curves, ".\", %s (%zu runs, n=%zu)\"", temperature_name(s->temperature),
-                  s->count, sample_count(s));
-    }
-    if (lines > 0) {
-        p->note = "Runs of different days are shown, not judged: drift of the machine is in them.";
+    drawn = lines < MAX_LINES ? lines : MAX_LINES;
+    if (drawn > 0) {
+        collect_runs(h, &axis);
+        text_init(&curves);
+        plot_init(p, "history",
+                  "History: median time relative to a case's first run, with 95% intervals", 1300,
+                  600);
+        snprintf(p->note, sizeof p->note,
+                 "Runs of different days are shown, not judged: drift of the machine is in them. "
+                 "%zu of %zu series, those that moved most; the tables have all.",
+                 drawn, lines);
+        for (size_t i = 0; i < drawn; i++)
+            add_curve(h, list[i].series, i + 1, &axis, &p->script, &curves);
         add_tics(&axis, &p->script);
         text_addf(&p->script,
                   "set ylabel 'change of the median time [%%]'\nset xrange [0.5:%zu.5]\n"
-                  "set key outside right top Left reverse font ',8'\nset bmargin 8\n",
+                  "set key outside right top Left reverse font ',8'\nset bmargin 9\n",
                   axis.count);
         text_add_bytes(&p->script, curves.data, curves.len);
         text_add(&p->script, "\n");
+        text_release(&curves);
     }
-    text_release(&curves);
-    return lines > 0;
+    free(list);
+    return drawn > 0;
 }

@@ -1,21 +1,19 @@
 #include "report/plot.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/shell.h"
-#include "base/utf8.h"
 #include "report/escape.h"
 
 #define MAX_SVG_BYTES ((size_t)64 << 20)
 
 void plot_init(struct plot *p, const char *name, const char *title, unsigned width, unsigned height)
 {
-    *p = (struct plot){.title = title, .note = "", .width = width, .height = height};
+    *p = (struct plot){.width = width, .height = height};
     snprintf(p->name, sizeof p->name, "%s", name);
+    snprintf(p->title, sizeof p->title, "%s", title);
     text_init(&p->script);
     /* Dark enough to tell apart in grey; shapes, dashes and patterns differ besides. */
     text_add(&p->script, "set encoding utf8\n"
@@ -26,6 +24,17 @@ void plot_init(struct plot *p, const char *name, const char *title, unsigned wid
                          "set style line 5 lc rgb '#000000' lw 2 pt 2 ps 0.9 dt 5\n"
                          "set style line 9 lc rgb '#bbbbbb' lw 1 dt 1\n"
                          "set grid back ls 9\nset border lw 1\nset tics nomirror\n");
+}
+
+void plot_part(struct plot *p, unsigned part, unsigned parts)
+{
+    size_t title = strlen(p->title);
+    size_t name = strlen(p->name);
+
+    if (parts > 1)
+        snprintf(p->title + title, sizeof p->title - title, " (%u of %u)", part + 1, parts);
+    if (part > 0)
+        snprintf(p->name + name, sizeof p->name - name, "-%u", part + 1);
 }
 
 void plot_release(struct plot *p)
@@ -160,19 +169,4 @@ int plot_inline(const char *folder, const char *name, struct text *out, struct e
     text_release(&svg);
     text_release(&path);
     return rc;
-}
-
-void plot_case_label(struct text *out, const char *case_text, size_t n)
-{
-    char *copy = xstrdup(case_text);
-    char *seed = strstr(copy, " seed=");
-
-    if (seed && strchr(seed + 1, ' ') == NULL)
-        *seed = '\0'; /* nearly always 1, and the tables have it */
-    if (utf8_count(copy) > n && strlen(copy) > n) {
-        copy[n - 3] = '\0';
-        strcat(copy, "...");
-    }
-    escape_gnuplot(out, copy);
-    free(copy);
 }

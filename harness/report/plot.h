@@ -11,9 +11,9 @@
 #include "base/text.h"
 
 struct plot {
-    char name[96];     /* of the files, without suffix */
-    const char *title; /* above the figure, and its caption in the page */
-    const char *note;  /* below: what a reader must know, sample counts; "" for none */
+    char name[96];   /* of the files, without suffix */
+    char title[160]; /* above the figure, and its caption in the page */
+    char note[400];  /* below: what a reader must know, sample counts; "" for none */
     unsigned width, height;
     struct text script; /* gnuplot: data blocks, settings and one `plot` command */
 };
@@ -24,6 +24,9 @@ void plot_init(struct plot *p, const char *name, const char *title, unsigned wid
                unsigned height);
 void plot_release(struct plot *p);
 
+/* Says in title and name that this is part `part` (from 0) of `parts`; of a single one nothing. */
+void plot_part(struct plot *p, unsigned part, unsigned parts);
+
 /* Writes <folder>/<name>.gp and runs gnuplot on it: <name>.png and <name>.svg. ERR_MISSING
    when gnuplot is not installed, ERR_SYSTEM with its first line of complaint when it fails. */
 int plot_draw(const struct plot *p, const char *folder, struct err *err);
@@ -31,9 +34,5 @@ int plot_draw(const struct plot *p, const char *folder, struct err *err);
 /* Appends the drawn SVG for inline use in a page: no prolog, no fixed size, ids made unique
    by `name`. */
 int plot_inline(const char *folder, const char *name, struct text *out, struct err *err);
-
-/* Appends the last part of a case text that fits `n` characters, quoted for gnuplot, the
-   seed left out. */
-void plot_case_label(struct text *out, const char *case_text, size_t n);
 
 #endif

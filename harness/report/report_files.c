@@ -145,13 +145,14 @@ static int put_figure(struct writing *w, struct plot *p, struct err *err)
 
 static int put_group_figures(struct writing *w, const struct device_group *g, struct err *err)
 {
-    static bool (*const figures[])(const struct device_group *, struct plot *) = {
+    static bool (*const figures[])(const struct device_group *, unsigned, struct plot *) = {
         figure_roofline, figure_bandwidth, figure_emulated, figure_samples};
     struct plot p;
 
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (figures[i](g, &p) && put_figure(w, &p, err) < 0)
-            return -1;
+        for (unsigned part = 0; figures[i](g, part, &p); part++)
+            if (put_figure(w, &p, err) < 0)
+                return -1;
     return 0;
 }
 
@@ -182,8 +183,9 @@ static int add_comparison(struct writing *w, struct err *err)
     if (!r->comparison)
         return 0;
     page_section(&w->page, "Comparison with the base");
-    if (figure_forest(r->comparison, r->regress, &p) && put_figure(w, &p, err) < 0)
-        return -1;
+    for (unsigned part = 0; figure_forest(r->comparison, r->regress, part, &p); part++)
+        if (put_figure(w, &p, err) < 0)
+            return -1;
     comparison_view(VIEW_HTML, r->comparison, r->regress, &w->page);
     return 0;
 }

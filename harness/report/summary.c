@@ -69,9 +69,9 @@ void summary_verdicts(enum view view, const struct device_group *g, struct text 
     for (size_t i = 0; i < g->nverify; i++)
         tally_add(&t, g->verify[i]);
     snprintf(line, sizeof line,
-             "%zu cases verified: %u PASS, %u FAIL, %u MISTRUST, %u SKIP, %u ERROR", g->nverify,
-             t.verdict[VERDICT_PASS], t.verdict[VERDICT_FAIL], t.verdict[VERDICT_MISTRUST],
-             t.verdict[VERDICT_SKIP], t.verdict[VERDICT_ERROR]);
+             "%zu case%s verified: %u PASS, %u FAIL, %u MISTRUST, %u SKIP, %u ERROR", g->nverify,
+             plural(g->nverify), t.verdict[VERDICT_PASS], t.verdict[VERDICT_FAIL],
+             t.verdict[VERDICT_MISTRUST], t.verdict[VERDICT_SKIP], t.verdict[VERDICT_ERROR]);
     view_line(view, line, out);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
@@ -126,13 +127,14 @@ bool cpu_shared_intact(struct cpu_worker *w)
     size_t at;
 
     if (!words_intact(end, (size_t)(room_end(w) - end), CANARY_WORD, &at)) {
-        cpu_fail_block(w, "write %zu bytes past the end of the %llu bytes of dynamic shared memory",
-                       at, (unsigned long long)w->block.shared_bytes);
+        cpu_fail_block(w,
+                       "write %zu byte%s past the end of the %llu bytes of dynamic shared memory",
+                       at, plural(at), (unsigned long long)w->block.shared_bytes);
         return false;
     }
     if (!words_intact(begin - CPU_CANARY, CPU_CANARY, CANARY_WORD, &at)) {
-        cpu_fail_block(w, "write %zu bytes before the start of dynamic shared memory",
-                       CPU_CANARY - at);
+        cpu_fail_block(w, "write %zu byte%s before the start of dynamic shared memory",
+                       CPU_CANARY - at, plural(CPU_CANARY - at));
         return false;
     }
     return true;

@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "base/shell.h"
+#include "base/text.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
@@ -284,11 +285,13 @@ static void describe_address(const struct cpu_device *dev, const struct cpu_work
     else if (at < 65536)
         snprintf(out, n, "null pointer (address 0x%llx)", (unsigned long long)at);
     else if (b && at >= end && at - end < NEAR_BYTES)
-        snprintf(out, n, "%llu bytes past the end of buffer %s (%zu bytes)",
-                 (unsigned long long)(at - end), b->label, b->bytes);
+        snprintf(out, n, "%llu byte%s past the end of buffer %s (%zu byte%s)",
+                 (unsigned long long)(at - end), plural(at - end), b->label, b->bytes,
+                 plural(b->bytes));
     else if (b && at < begin && begin - at < NEAR_BYTES)
-        snprintf(out, n, "%llu bytes before the start of buffer %s (%zu bytes)",
-                 (unsigned long long)(begin - at), b->label, b->bytes);
+        snprintf(out, n, "%llu byte%s before the start of buffer %s (%zu byte%s)",
+                 (unsigned long long)(begin - at), plural(begin - at), b->label, b->bytes,
+                 plural(b->bytes));
     else
         snprintf(out, n, "wild address 0x%llx, in no buffer", (unsigned long long)at);
 }

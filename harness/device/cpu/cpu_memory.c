@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "device/cpu/cpu_device.h"
 
 #define ALIGNMENT 16
@@ -105,8 +106,8 @@ int cpu_check_slack(const struct cpu_device *dev, struct err *err)
         for (size_t k = 0; k < slack; k++)
             if (end[k] != SLACK)
                 return err_set(err, ERR_FAULT,
-                               "invalid write: %zu bytes past the end of buffer %s (%zu bytes)", k,
-                               b->label, b->bytes);
+                               "invalid write: %zu byte%s past the end of buffer %s (%zu byte%s)",
+                               k, plural(k), b->label, b->bytes, plural(b->bytes));
     }
     return 0;
 }
