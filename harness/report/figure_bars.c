@@ -151,7 +151,7 @@ static bool make(struct bars *b, const char *name, const char *title, const char
               "set xlabel '%s'\nset yrange [-%u.8:-0.2]\nset xrange [0:%.6g]\n"
               "set style fill solid 0.7 border lc rgb '#000000'\n"
               "set style textbox opaque noborder margins 0.5,0.2\n"
-              "set key above center horizontal Left reverse maxrows 2\nset grid noytics\n",
+              "set key above center horizontal Left reverse maxcols 3\nset grid noytics\n",
               axis, rows, b->longest * LABEL_SHARE);
     text_addf(&p->script,
               "plot $cold u (0):(-$1):(0):2:(-$1):(-$1+0.38) w boxxyerror lc rgb '#1b4f8a' "
