@@ -259,9 +259,11 @@ static void other_circumstances_are_warned_about(void **state)
     comparison_release(&f->c);
     snprintf(f->set[1].run[0].prov.compiler, 16, "clang 14");
     snprintf(f->set[1].run[0].device.driver, 16, "581.0");
+    snprintf(f->set[1].run[0].device.uuid, 16, "GPU-2");
     assert_int_equal(comparison_make(&f->set[0], &f->set[1], &f->opt, &f->c, &f->err), 0);
     assert_non_null(strstr(f->c.warnings.data, "other driver: base \"580.65\", new \"581.0\""));
     assert_non_null(strstr(f->c.warnings.data, "other harness compiler"));
+    assert_non_null(strstr(f->c.warnings.data, "other board: base \"\", new \"GPU-2\""));
 }
 
 /* --- verdicts, outputs, resources ------------------------------------------------------------- */

@@ -187,6 +187,58 @@ static void test_a_wrong_kernel_is_not(void **data)
         fail_msg("%s", s.record[0].reason);
 }
 
+/* A kernel that is right for its first launches, so passes before it is timed, and then does
+   `later` instead. */
+static void run_changing(const char *dir, const char *later, struct seen *s)
+{
+    struct benchmark_options opt = {.sides = 1, .hot = true, .kernels = {dir}};
+    char source[1024];
+
+    snprintf(source, sizeof source,
+             "static __device__ unsigned int launches;\n"
+             "extern \"C\" __global__ void kda_fill_f32(float *dst, unsigned int n, float value)\n"
+             "{\n"
+             "    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+             "    if (i == 0)\n"
+             "        atomicAdd(&launches, 1u);\n"
+             "    if (launches > 20u) {\n"
+             "        %s\n"
+             "    }\n"
+             "    if (i < n)\n"
+             "        dst[i] = value;\n"
+             "}\n",
+             later);
+    write_set(dir, source);
+    run_case(&opt, CASE, s);
+    assert_int_equal(s->results, 1);
+    assert_false(s->record[0].valid);
+    assert_true(isnan(s->record[0].median_us));
+}
+
+/* The timed buffers are looked at once more after the loop. */
+static void test_a_kernel_that_goes_wrong_while_timed_is_not_believed(void **data)
+{
+    struct seen s;
+
+    (void)data;
+    run_changing("build/tests/bench-late", "return;", &s);
+    if (!strstr(s.record[0].reason, "after the timed loop: FAIL: "))
+        fail_msg("%s", s.record[0].reason);
+    assert_false(s.record[0].verified_after);
+}
+
+/* A launch that fails is no fast sample. */
+static void test_a_launch_that_fails_while_timed_is_no_time(void **data)
+{
+    struct seen s;
+
+    (void)data;
+    run_changing("build/tests/bench-fault", "((volatile float *)0)[i] = value;", &s);
+    if (!strstr(s.record[0].reason, "while it was timed: ") ||
+        !strstr(s.record[0].reason, "null pointer"))
+        fail_msg("%s", s.record[0].reason);
+}
+
 static void test_an_absent_kernel_is_no_result(void **data)
 {
     static const char dir[] = "build/tests/bench-absent";
@@ -207,6 +259,8 @@ int main(void)
         cmocka_unit_test(test_a_right_kernel_is_timed),
         cmocka_unit_test(test_two_sides_get_the_same_rounds),
         cmocka_unit_test(test_a_wrong_kernel_is_not),
+        cmocka_unit_test(test_a_kernel_that_goes_wrong_while_timed_is_not_believed),
+        cmocka_unit_test(test_a_launch_that_fails_while_timed_is_no_time),
         cmocka_unit_test(test_an_absent_kernel_is_no_result),
     };
 
