@@ -47,16 +47,26 @@ static void line_marker(struct prepass *p)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
+/* Does the statement up to pos begin a template? Names of files do not count. */
+static bool opens_template(const struct prepass *p)
+{
+    for (const char *t = p->statement; t < p->pos;) {
+        const char *literal = skip_literal(t);
+        struct span w = word_at(t);
+
+        if (is(w, "template"))
+            return true;
+        t = literal != t ? literal : t + (w.len ? w.len : 1);
+    }
+    return false;
+}
+
 /* Reads the signature that follows __global__; remembers name, bounds and the end of the body. */
 static void kernel_signature(struct prepass *p)
 {
     const char *s = p->pos;
     struct span name = {NULL, 0}, bounds = {NULL, 0};
-    bool is_template = false;
 
-    for (const char *t = p->statement; t < p->pos; t++)
-        if (word_char(*t) && (t == p->statement || !word_char(t[-1])))
-            is_template |= is(word_at(t), "template");
     while (*s && *s != '{' && *s != ';') {
         struct span w = word_at(s);
 
@@ -76,7 +86,7 @@ static void kernel_signature(struct prepass *p)
             s++;
         }
     }
-    if (*s != '{' || is_template || !name.len)
+    if (*s != '{' || opens_template(p) || !name.len)
         return;
     p->kernel = name;
     p->bounds = bounds;
