@@ -4,6 +4,7 @@
 #   make check     set up, build, run every check and test of the project itself
 #   make           build only: build/deltarig and the kernel modules
 #   make bench     time the perf cases           make baseline   rewrite results/baseline
+#   make asan, make tsan    the smoke cases under AddressSanitizer, under ThreadSanitizer (CPU device)
 #   make clean     remove build/
 #
 # Everything that is built lies under build/. Variables: CC, OPT, JOBS, DEVICE (cpu, cuda:N, default).

@@ -1,5 +1,5 @@
 /*
- * cuda-prepass [--storage TEXT] < preprocessed.ii > plain.cpp
+ * cuda-prepass [--storage TEXT | --fenced TEXT] < preprocessed.ii > plain.cpp
  *
  * Turns CUDA C++ that g++ has preprocessed under the CPU device's shim into C++ that g++ compiles.
  * Working after the preprocessor, it sees kernels, shared variables and inline PTX wherever they
@@ -10,6 +10,7 @@
  * excepted)
  *   __launch_bounds__(n, ..)       removed, n goes into the descriptor
  *   __shared__ T x[n];             TEXT T x[n];           (TEXT: thread-local storage, or static)
+ *                                  --fenced: in a struct, with a fence on either side
  *   extern __shared__ T x[];       a reference to the launch's dynamic shared memory
  *   asm("op a, b;" : outs : ins)   ({ ptx::op(a, b); })   operands in the order of the PTX text
  *
@@ -66,7 +67,6 @@ static void kernel_signature(struct prepass *p)
 {
     const char *s = p->pos;
     struct span name = {NULL, 0}, bounds = {NULL, 0};
-
     while (*s && *s != '{' && *s != ';') {
         struct span w = word_at(s);
 
@@ -247,10 +247,13 @@ int main(int argc, char **argv)
     static struct prepass p = {.storage = "static __thread", .file = "stdin"};
     char *text = read_all(stdin);
 
-    if (argc == 3 && !strcmp(argv[1], "--storage"))
+    p.fences = argc == 3 && !strcmp(argv[1], "--fenced");
+    if (p.fences || (argc == 3 && !strcmp(argv[1], "--storage")))
         p.storage = argv[2];
     else if (argc != 1 || !text) {
-        fprintf(stderr, "usage: cuda-prepass [--storage TEXT] < preprocessed.ii > plain.cpp\n");
+        fprintf(
+            stderr,
+            "usage: cuda-prepass [--storage TEXT | --fenced TEXT] < preprocessed.ii > plain.cpp\n");
         return 2;
     }
     p.lambdas = has_lambdas(text);

@@ -22,6 +22,7 @@ struct alias { /* `extern __shared__ type name[]` */
 struct prepass {
     const char *pos, *statement; /* where we are; where the current statement began */
     const char *storage;
+    bool fences;  /* static shared variables get a fence on either side */
     bool system;  /* inside a system header */
     bool lambdas; /* the source has lambdas that capture by copy or not at all */
     char file[512];

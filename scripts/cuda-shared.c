@@ -125,21 +125,55 @@ static const char *skip_alignments(const struct prepass *p, const char *s)
     return s;
 }
 
+/* One variable as a struct with fences on both sides, and a reference that lambdas need not
+   capture: it is static, too, and constant. */
+static void put_fenced(const struct prepass *p, struct span alignments, struct span base,
+                       struct span declared, struct span name)
+{
+    put_storage(p, alignments);
+    fputs(" struct { unsigned char cpu_before[CPU_SHARED_FENCE]; ", stdout);
+    put(base);
+    putchar(' ');
+    put(declared);
+    printf("; unsigned char cpu_after[CPU_SHARED_FENCE]; } cpu_static_%.*s; "
+           "static auto &%.*s = cpu_static_%.*s.%.*s",
+           (int)name.len, name.at, (int)name.len, name.at, (int)name.len, name.at, (int)name.len,
+           name.at);
+}
+
+static void put_located(const struct prepass *p, struct span alignments, struct span base,
+                        struct span declared, struct span name)
+{
+    size_t before = (size_t)(name.at - declared.at);
+
+    put_storage(p, alignments);
+    putchar(' ');
+    put(base);
+    putchar(' ');
+    put((struct span){declared.at, before});
+    fputs("cpu_static_", stdout);
+    put((struct span){name.at, declared.len - before});
+    printf("; auto &%.*s = *cpu::located(&cpu_static_%.*s)", (int)name.len, name.at, (int)name.len,
+           name.at);
+}
+
 /*
  * `__shared__ T x[n], *y;` becomes one thread-local a name, and a reference that remembers its
  * address:
  *     STORAGE T cpu_static_x[n]; auto &x = *cpu::located(&cpu_static_x); STORAGE T *cpu_static_y;
  * ... At file scope, and where a lambda might capture the reference by copy, only the storage class
- * is put.
+ * is put. With fences each becomes a struct, wherever it stands.
  */
 bool static_shared(struct prepass *p)
 {
     const char *keyword = p->pos + strlen("__shared__"), *end;
     const char *s = skip_alignments(p, keyword);
     struct span name, base, alignments = {keyword, (size_t)(s - keyword)};
+    bool plain;
 
     end = declarator(p, s, &name);
-    if (!in_function(p) || p->lambdas || !name.len || !*end || memchr(s, '{', (size_t)(end - s))) {
+    plain = !p->fences && (!in_function(p) || p->lambdas || memchr(s, '{', (size_t)(end - s)));
+    if (plain || !name.len || !*end) {
         put_storage(p, alignments);
         putchar(' ');
         p->pos = s;
@@ -149,15 +183,12 @@ bool static_shared(struct prepass *p)
         if (!strchr(" *\n", s[base.len - 1]))
             break;
     for (const char *d = s + base.len;; d = end + 1, end = declarator(p, d, &name)) {
-        put_storage(p, alignments);
-        putchar(' ');
-        put(base);
-        putchar(' ');
-        put((struct span){d, (size_t)(name.at - d)});
-        fputs("cpu_static_", stdout);
-        put((struct span){name.at, (size_t)(end - name.at)});
-        printf("; auto &%.*s = *cpu::located(&cpu_static_%.*s)", (int)name.len, name.at,
-               (int)name.len, name.at);
+        struct span declared = {d, (size_t)(end - d)};
+
+        if (p->fences)
+            put_fenced(p, alignments, base, declared, name);
+        else
+            put_located(p, alignments, base, declared, name);
         if (*end != ',')
             break;
         fputs("; ", stdout);

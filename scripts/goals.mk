@@ -1,7 +1,7 @@
 # What can be asked for; included by the Makefile. Goals that set up the machine run make again, so that
 # what was just installed is seen.
 
-.PHONY: all tests lint-clang setup verify check nofma bench baseline clean help
+.PHONY: all tests lint-clang setup verify check asan tsan nofma bench baseline clean help
 .SECONDARY:
 
 all: $(B)/deltarig $(CPU_SO) $(FATBIN)
@@ -23,6 +23,12 @@ check:
 	@$(MAKE) -j$(JOBS) tests
 	@scripts/check $(B)
 
+# The smoke cases with kernels that AddressSanitizer or ThreadSanitizer watches, on the CPU device.
+asan tsan:
+	@scripts/setup build
+	@$(MAKE) -j$(JOBS) $(B)/$@/all
+	@$(B)/$@/deltarig verify --device cpu --tier smoke --out $(B)/$@/smoke.jsonl
+
 # Needs nvcc: the modules whose bits `deltarig compare --bits` holds against the CPU device's.
 nofma: $(FATBIN:$(B)/kernels/cuda/%=$(B)/kernels/cuda-nofma/%)
 
@@ -36,4 +42,4 @@ clean:
 	rm -rf $(B)
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,12p'
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,13p'

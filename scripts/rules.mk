@@ -95,6 +95,37 @@ $(B)/kernels/cuda-nofma/%.fatbin: %.cu scripts/build-cuda-module
 	@echo "  NVCC    $< (no fma)"
 	@NOFMA=1 scripts/build-cuda-module $< $@
 
+# --- sanitizer builds -----------------------------------------------------------------------------------
+
+# The kernels are what is checked: their modules are instrumented, and the CPU device's runtime is told to
+# present each fiber as a thread (harness/device/cpu/cpu_sanitizer.h). All other objects are the ordinary
+# build's, so that the references stay as fast.
+RUNTIME_C := $(sort $(wildcard harness/device/cpu/*.c) $(addprefix harness/device/, cpu.c fence.c kernel_build.c))
+SHARED_O   = $(MAIN_O) $(filter-out $(RUNTIME_C:%=$(B)/obj/%.o),$(LIB_O))
+
+define sanitizer_build # NAME (asan), GCC's name (address), macro
+$(B)/$(1)/obj/%.c.o: %.c $(FLAGS_STAMP)
+	@mkdir -p $$(@D)
+	@echo "  CC      $$< ($(1))"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -D$(3) -fno-omit-frame-pointer -MMD -MP -c $$< -o $$@
+
+$(B)/$(1)/deltarig: $(RUNTIME_C:%=$(B)/$(1)/obj/%.o) $$(SHARED_O)
+	@echo "  LINK    $$@"
+	@$(CC) $(LDFLAGS) -fsanitize=$(2) $$^ -o $$@ $(LDLIBS)
+
+$(B)/$(1)/kernels/cpu/%.so: %.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
+	@mkdir -p $$(@D)
+	@echo "  CPU     $$< ($(1))"
+	@PREPASS=$(PREPASS) scripts/build-cpu-module $$< $$@ --sanitize $(2)
+
+.PHONY: $(B)/$(1)/all
+$(B)/$(1)/all: $(B)/$(1)/deltarig $(CPU_SO:$(B)/%.so=$(B)/$(1)/%.so)
+
+SANITIZER_DEPS += $(RUNTIME_C:%=$(B)/$(1)/obj/%.d) $(CPU_SO:$(B)/%.so=$(B)/$(1)/%.d)
+endef
+$(eval $(call sanitizer_build,asan,address,CPU_ASAN))
+$(eval $(call sanitizer_build,tsan,thread,CPU_TSAN))
+
 # --- tests ----------------------------------------------------------------------------------------------
 
 TEST_C    := $(sort $(wildcard tests/test_*.c))
@@ -126,7 +157,7 @@ $(B)/kernels/cpu-counting/%.so: %.cu $(PREPASS) scripts/build-cpu-module scripts
 	@CXX=scripts/counting-c++ scripts/build-cpu-module $< $@
 
 DEPS := $(patsubst %.o,%.d,$(LIB_O) $(MAIN_O)) $(TEST_SO:.so=.d) $(CPU_SO:.so=.d) $(FATBIN:.fatbin=.d) \
-        $(TEST_CPU:.so=.d) $(patsubst tests/%.c,$(B)/obj/tests/%.c.d,$(TEST_C))
+        $(TEST_CPU:.so=.d) $(patsubst tests/%.c,$(B)/obj/tests/%.c.d,$(TEST_C)) $(SANITIZER_DEPS)
 -include $(wildcard $(DEPS))
 
 # --- a second opinion on warnings -----------------------------------------------------------------------

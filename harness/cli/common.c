@@ -14,19 +14,37 @@ int cli_error(const struct err *err)
     return err->kind == ERR_SYSTEM ? EXIT_FAIL : EXIT_INPUT;
 }
 
-/* The folder above the one the binary lies in; false when it cannot be told. */
+static bool parent_folder(char path[PATH_MAX])
+{
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static bool has_cases(const char *root)
+{
+    char cases[PATH_MAX + sizeof("/cases")];
+    struct stat st;
+    snprintf(cases, sizeof(cases), "%s/cases", root);
+    return stat(cases, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The folder above the one the binary lies in (build), or one more up (build/asan): the one with
+   the cases, else the first; false when it cannot be told. */
 static bool project_root(char out[PATH_MAX])
 {
+    char above[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     if (n <= 0)
         return false;
     out[n] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(out, '/');
-        if (slash == NULL)
-            return false;
-        *slash = '\0';
-    }
+    if (!parent_folder(out) || !parent_folder(out))
+        return false;
+    strcpy(above, out);
+    if (!has_cases(out) && parent_folder(above) && has_cases(above))
+        strcpy(out, above);
     if (out[0] == '\0')
         strcpy(out, "/");
     return true;

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/shell.h"
+#include "device/cpu/cpu_sanitizer.h"
 
 #define DEPS_LIMIT   (1u << 20)  /* bytes of a list of prerequisites */
 #define SOURCE_LIMIT (64u << 20) /* bytes of a source file */
@@ -101,7 +102,7 @@ static struct hash compiler_hash(const struct build *b)
 static struct hash environment_hash(void)
 {
     static const char *const names[] = {"OPT", "CC", "NOFMA"};
-    struct hash h = {0, 0};
+    struct hash h = hash_bytes(CPU_SANITIZER, strlen(CPU_SANITIZER));
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
@@ -223,7 +224,10 @@ static bool up_to_date(const struct build *b)
 
 static int compile(const struct build *b, struct err *err)
 {
-    char *argv[] = {b->script.data, (char *)(uintptr_t)b->source, b->module.data, NULL};
+    char option[] = "--sanitize", sanitizer[] = CPU_SANITIZER;
+    char *argv[] = {b->script.data, (char *)(uintptr_t)b->source,
+                    b->module.data, CPU_SANITIZED && b->kind == DEVICE_CPU ? option : NULL,
+                    sanitizer,      NULL};
     struct shell_run how = {.limit = 4096, .with_stderr = 1};
     struct text said, inputs;
     int status, rc;

@@ -87,8 +87,12 @@ int cpu_shared_prepare(struct cpu_worker *w, const struct cpu_job *job, struct e
     }
     w->block.shared = room_end(w) - rounded;
     w->block.shared_bytes = job->shared;
+    cpu_sanitizer_allow(w->window + WINDOW_GUARD, w->window_bytes - 2 * WINDOW_GUARD);
     fill_words(w->block.shared - CPU_CANARY, CPU_CANARY, CANARY_WORD);
     fill_words(w->block.shared + job->shared, rounded - job->shared, CANARY_WORD);
+    cpu_sanitizer_forbid(w->window + WINDOW_GUARD,
+                         (size_t)(w->block.shared - (w->window + WINDOW_GUARD)));
+    cpu_sanitizer_forbid(w->block.shared + job->shared, rounded - job->shared);
     if (w->static_owner != m->id) {
         cpu_module_shared(m, &w->static_shared, &w->static_bytes);
         w->static_owner = m->id;
@@ -115,7 +119,9 @@ void cpu_shared_fill(struct cpu_worker *w)
 {
     enum shared_fill how = w->job->schedule.fill;
 
-    if (w->static_bytes)
+    for (const struct cpu_symbol *s = w->job->module->desc->shared; CPU_SANITIZED && s->name; s++)
+        fill(s->address, s->bytes, how);
+    if (w->static_bytes && !CPU_SANITIZED)
         fill(w->static_shared, w->static_bytes, how);
     if (w->block.shared_bytes)
         fill(w->block.shared, w->block.shared_bytes, how);
@@ -189,12 +195,14 @@ void cpu_copy_async(void *shared, const void *global, uint32_t bytes, uint32_t t
     struct cpu_fiber *f = cpu_running();
     struct cpu_copy c = {shared, global, bytes, total, f->copy_groups};
 
-    if (!f->worker->job->schedule.late_async_copies) {
+    cpu_sanitizer_call(__builtin_return_address(0));
+    if (!f->worker->job->schedule.late_async_copies)
         land(&c);
-        return;
-    }
-    if (f->copy_end - f->copy_first == CPU_MAX_COPIES)
+    else if (f->copy_end - f->copy_first == CPU_MAX_COPIES)
         land_oldest(f);
+    cpu_sanitizer_return();
+    if (!f->worker->job->schedule.late_async_copies)
+        return;
     *copy_slot(f, f->copy_end++) = c;
 }
 
@@ -207,18 +215,22 @@ void cpu_copy_wait(uint32_t pending)
 {
     struct cpu_fiber *f = cpu_running();
 
+    cpu_sanitizer_call(__builtin_return_address(0));
     while (f->copy_first != f->copy_end) {
         uint32_t group = copy_slot(f, f->copy_first)->group;
 
         if (group >= f->copy_groups || f->copy_groups - group <= pending)
-            return;
+            break;
         land_oldest(f);
     }
+    cpu_sanitizer_return();
 }
 
 void cpu_copy_wait_all(void)
 {
+    cpu_sanitizer_call(__builtin_return_address(0));
     cpu_copy_drain(cpu_running());
+    cpu_sanitizer_return();
 }
 
 void cpu_copy_drain(struct cpu_fiber *f)

@@ -87,6 +87,10 @@ void cpu_pool_open(struct cpu_device *dev);
 /* Seconds of processor time after which a block counts as an infinite loop; the default is 60. */
 void cpu_set_block_limit(struct device *dev, double seconds);
 
+/* cpu_place.c: "12 bytes past the end of buffer gate (64 bytes)" and the like, within n bytes. */
+void cpu_describe_address(const struct cpu_device *dev, const struct cpu_worker *w, uintptr_t at,
+                          char *out, size_t n);
+
 /* cpu_fault.c */
 int cpu_watch_signal(void); /* the watchdog's */
 void cpu_handlers_install(void);

@@ -25,8 +25,6 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
-#define NEAR_BYTES (1ull << 30) /* an address further from every buffer is wild */
-
 /* --- faults that the runtime finds ------------------------------------------------------------ */
 
 static void note_fault(struct cpu_worker *w, uint16_t thread)
@@ -54,10 +52,15 @@ static void note_text(struct cpu_worker *w, const struct cpu_fiber *f, const cha
 static void note_text(struct cpu_worker *w, const struct cpu_fiber *f, const char *fmt, va_list ap)
 {
     size_t size = sizeof w->fault.text;
-    int n = place(w, f, w->fault.text, size);
+    int n;
 
+    if (CPU_SANITIZED && w->fault.set) /* what came first counts */
+        return;
+    cpu_sanitizer_pause();
+    n = place(w, f, w->fault.text, size);
     n += snprintf(w->fault.text + n, size - (size_t)n, ": ");
     vsnprintf(w->fault.text + n, size - (size_t)n, fmt, ap);
+    cpu_sanitizer_resume();
     note_fault(w, f ? f->linear : 0);
 }
 
@@ -200,16 +203,17 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     }
     if (watchdog && atomic_load(&w->expired) != atomic_load(&w->progress)) /* it ended just now */
         return;
-    w->fault = (struct cpu_fault){
-        .set = true,
-        .signal = sig,
-        .code = info->si_code,
-        .address = watchdog ? 0 : (uintptr_t)info->si_addr,
-        .pc = context_pc(uc),
-        .access = context_access(uc),
-        .block = w->block_linear,
-        .thread = cpu_running()->linear,
-    };
+    if (!CPU_SANITIZED || !w->fault.set) /* what came first counts */
+        w->fault = (struct cpu_fault){
+            .set = true,
+            .signal = sig,
+            .code = info->si_code,
+            .address = watchdog ? 0 : (uintptr_t)info->si_addr,
+            .pc = context_pc(uc),
+            .access = context_access(uc),
+            .block = w->block_linear,
+            .thread = cpu_running()->linear,
+        };
     resume_worker(w, uc);
 }
 
@@ -266,36 +270,6 @@ static void source_line(const char *module, uintptr_t pc, char *out, size_t n)
     text_release(&said);
 }
 
-static void describe_address(const struct cpu_device *dev, const struct cpu_worker *w, uintptr_t at,
-                             char *out, size_t n)
-{
-    const struct cpu_buffer *b = cpu_buffer_near(dev, at);
-    uintptr_t begin = b ? (uintptr_t)b->begin : 0, end = b ? begin + b->bytes : 0;
-    uintptr_t shared = (uintptr_t)w->block.shared;
-
-    if (cpu_on_fiber_stack(w, at))
-        snprintf(out, n, "the thread's stack (%d KiB) overflowed", CPU_STACK_BYTES / 1024);
-    else if (at - (uintptr_t)w->window < w->window_bytes && at >= shared)
-        snprintf(out, n, "%llu bytes past the end of the %llu bytes of dynamic shared memory",
-                 (unsigned long long)(at - shared - w->block.shared_bytes),
-                 (unsigned long long)w->block.shared_bytes);
-    else if (at - (uintptr_t)w->window < w->window_bytes)
-        snprintf(out, n, "%llu bytes before the start of dynamic shared memory",
-                 (unsigned long long)(shared - at));
-    else if (at < 65536)
-        snprintf(out, n, "null pointer (address 0x%llx)", (unsigned long long)at);
-    else if (b && at >= end && at - end < NEAR_BYTES)
-        snprintf(out, n, "%llu byte%s past the end of buffer %s (%zu byte%s)",
-                 (unsigned long long)(at - end), plural(at - end), b->label, b->bytes,
-                 plural(b->bytes));
-    else if (b && at < begin && begin - at < NEAR_BYTES)
-        snprintf(out, n, "%llu byte%s before the start of buffer %s (%zu byte%s)",
-                 (unsigned long long)(begin - at), plural(begin - at), b->label, b->bytes,
-                 plural(b->bytes));
-    else
-        snprintf(out, n, "wild address 0x%llx, in no buffer", (unsigned long long)at);
-}
-
 static void describe_signal(const struct cpu_device *dev, const struct cpu_worker *w, char *out,
                             size_t n)
 {
@@ -312,8 +286,11 @@ static void describe_signal(const struct cpu_device *dev, const struct cpu_worke
         snprintf(out, n, "trap (unreachable code or a failed check)");
     else if (f->code == SI_KERNEL) /* x86 tells no address when it is not canonical */
         snprintf(out, n, "access to a wild address outside the address space");
+    else if (cpu_on_fiber_stack(w, f->address))
+        snprintf(out, n, "invalid %s: the thread's stack (%d KiB) overflowed", verb,
+                 CPU_STACK_BYTES / 1024);
     else {
-        describe_address(dev, w, f->address, where, sizeof where);
+        cpu_describe_address(dev, w, f->address, where, sizeof where);
         snprintf(out, n, "invalid %s: %s", verb, where);
     }
 }
@@ -332,3 +309,43 @@ void cpu_fault_describe(const struct cpu_device *dev, const struct cpu_worker *w
     (void)place(w, &w->fiber[f->thread], at, sizeof at);
     err_set(err, ERR_FAULT, "%s: %s%s", at, text, line);
 }
+
+/* --- faults that a sanitizer finds ------------------------------------------------------------ */
+
+#if CPU_SANITIZED
+
+bool cpu_kernel_place(const char *place)
+{
+    const char *colon = strrchr(place, ':');
+
+    return colon && colon > place && colon[1] >= '1' && colon[1] <= '9' && *place != '(' &&
+           !strstr(place, "harness/device/cpu/") && !strstr(place, "libsanitizer/");
+}
+
+static void note_caught(struct cpu_worker *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void note_caught(struct cpu_worker *w, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    note_text(w, cpu_running(), fmt, ap);
+    va_end(ap);
+}
+
+/* On the fiber, in the middle of an access: the block is given up at the thread's next call of the
+   runtime. */
+void cpu_sanitizer_caught(const char *kind, const char *where, const char *what, uintptr_t address)
+{
+    struct cpu_worker *w = cpu_this_worker;
+    char memory[256] = "the thread's own stack";
+
+    if (!w || !cpu_current || w->fault.set)
+        return;
+    if (!cpu_on_fiber_stack(w, address))
+        cpu_describe_address(cpu_device_of(w->job->kernel->device), w, address, memory,
+                             sizeof memory);
+    note_caught(w, "%s %s: %s: %s", kind, where, what, memory);
+}
+
+#endif

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "device/cpu/cpu_worker.h"
+#include "device/cpu/cpu_yield.h"
 
 #define GUARD_LEAST (64 * 1024)
 
@@ -75,8 +76,34 @@ static void *prepare_stack(const struct cpu_worker *w, unsigned index)
     return sp;
 }
 
+/* Where threads have stacks of their own, these are mapped before the block starts. */
+static bool map_own_stacks(struct cpu_worker *w)
+{
+    w->nstacks = CPU_STACK_SETS * CPU_MAX_THREADS;
+    for (uint32_t i = 0; i < w->threads; i++) {
+        unsigned char **own = &w->stack[w->stack_set * CPU_MAX_THREADS + i];
+
+        if (!*own && !(*own = map_stack(w))) {
+            cpu_fail_block(w, "no memory for the stack of thread %u", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void free_stack(struct cpu_worker *w, const struct cpu_fiber *f)
+{
+    if (CPU_STACK_SETS == 1)
+        w->free_stack[w->nfree++] = f->stack;
+}
+
 static bool assign_stack(struct cpu_worker *w, struct cpu_fiber *f)
 {
+    if (CPU_STACK_SETS > 1) {
+        f->stack = (uint16_t)(w->stack_set * CPU_MAX_THREADS + f->linear);
+        f->sp = prepare_stack(w, f->stack);
+        return true;
+    }
     if (w->nfree == 0) {
         unsigned char *p = map_stack(w);
 
@@ -123,6 +150,7 @@ void cpu_release_barrier(struct cpu_worker *w)
 {
     struct cpu_fiber **arrived = w->waiting;
 
+    cpu_sanitizer_meet(w, arrived, w->nwaiting);
     w->waiting = w->ready;
     w->ready = arrived;
     w->ready_head = 0;
@@ -203,12 +231,12 @@ static struct cpu_fiber *take_or_fail(struct cpu_worker *w)
     return f;
 }
 
-static void start(struct cpu_worker *w, struct cpu_fiber *f)
+static bool start(struct cpu_worker *w, struct cpu_fiber *f)
 {
     if (assign_stack(w, f))
-        return;
+        return true;
     cpu_fail_block(w, "no memory for the stack of thread %u: use fewer workers", f->linear);
-    cpu_abandon(w);
+    return false;
 }
 
 void cpu_yield_slow(struct cpu_worker *w, struct cpu_fiber *f)
@@ -217,16 +245,15 @@ void cpu_yield_slow(struct cpu_worker *w, struct cpu_fiber *f)
 
     if (next == f)
         return;
-    if (next->state == FIBER_NEW)
-        start(w, next);
-    cpu_current = &next->thread;
-    cpu_switch(&f->sp, next->sp);
+    if (next->state == FIBER_NEW && !start(w, next))
+        cpu_abandon(w);
+    cpu_resume(w, &f->sp, next);
 }
 
 /* --- life of a fiber -------------------------------------------------------------------------- */
 
-/* Runs threads on this stack until the next to run has a stack of its own. Never returns: at the
-   end it switches to that one, or to the worker. */
+/* Runs threads on this stack until the next to run has a stack of its own (or is to have one).
+   Never returns: at the end it switches to that one, or to the worker. */
 void cpu_fiber_main(void)
 {
     for (;;) {
@@ -235,26 +262,31 @@ void cpu_fiber_main(void)
         void *unused;
 
         f->state = FIBER_READY;
+        cpu_sanitizer_thread_begins(w);
         w->job->desc->invoke(w->job->params);
+        if (CPU_SANITIZED && w->fault.set)
+            cpu_abandon(w);
         if (f->copy_first != f->copy_end)
             cpu_copy_drain(f);
+        cpu_sanitizer_thread_ends(w);
         f->state = FIBER_DONE;
         w->live--;
         w->warp[f->linear / CPU_WARP].alive &= ~(1u << f->linear % CPU_WARP);
         cpu_settle(w, f);
         if (w->live == 0) {
-            w->free_stack[w->nfree++] = f->stack;
+            free_stack(w, f);
             cpu_switch(&unused, w->main_sp);
         }
         next = take_or_fail(w);
-        if (next->state == FIBER_NEW) {
+        if (next->state == FIBER_NEW && CPU_STACK_SETS == 1) {
             next->stack = f->stack;
             cpu_current = &next->thread;
             continue;
         }
-        w->free_stack[w->nfree++] = f->stack;
-        cpu_current = &next->thread;
-        cpu_switch(&unused, next->sp);
+        if (next->state == FIBER_NEW)
+            (void)start(w, next); /* its stack is there */
+        free_stack(w, f);
+        cpu_resume(w, &unused, next);
     }
 }
 
@@ -307,6 +339,14 @@ static void reset_threads(struct cpu_worker *w, enum thread_order order)
     w->vote_count = w->vote_result = 0;
 }
 
+/* Every stack is free again, whatever was left on it. */
+static void drop_stacks(struct cpu_worker *w)
+{
+    cpu_sanitizer_block_abandoned(w);
+    for (w->nfree = 0; CPU_STACK_SETS == 1 && w->nfree < w->nstacks; w->nfree++)
+        w->free_stack[w->nfree] = (uint16_t)w->nfree;
+}
+
 void cpu_run_block(struct cpu_worker *w, uint64_t linear)
 {
     const struct cpu_job *job = w->job;
@@ -324,16 +364,19 @@ void cpu_run_block(struct cpu_worker *w, uint64_t linear)
     }
     reset_threads(w, job->schedule.order);
     w->random = (job->schedule.seed + linear * 0x9e3779b97f4a7c15u) | 1;
+    cpu_sanitizer_block_begins(w);
+    if (CPU_STACK_SETS > 1 && !map_own_stacks(w))
+        return;
     cpu_shared_fill(w);
-
+    cpu_sanitizer_block_filled(w);
     first = take(w);
-    start(w, first);
-    cpu_current = &first->thread;
-    cpu_switch(&w->main_sp, first->sp);
+    if (!start(w, first))
+        return;
+    cpu_resume(w, &w->main_sp, first);
+    cpu_sanitizer_enter(w, NULL);
     cpu_current = NULL;
-    if (w->fault.set) { /* every stack is free again, whatever was left on it */
-        for (w->nfree = 0; w->nfree < w->nstacks; w->nfree++)
-            w->free_stack[w->nfree] = (uint16_t)w->nfree;
+    if (w->fault.set) {
+        drop_stacks(w);
         return;
     }
     (void)cpu_shared_intact(w);
@@ -348,13 +391,19 @@ int cpu_worker_init(struct cpu_worker *w, struct err *err)
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (w->signal_stack == MAP_FAILED)
         return err_set(err, ERR_SYSTEM, "no memory for a worker of the CPU device");
+    if (cpu_sanitizer_open(w) < 0) {
+        munmap(w->signal_stack, CPU_STACK_BYTES);
+        return err_set(err, ERR_SYSTEM, "no memory for a worker of the CPU device");
+    }
     return 0;
 }
 
 void cpu_worker_release(struct cpu_worker *w)
 {
+    cpu_sanitizer_close(w);
     for (uint32_t i = 0; i < w->nstacks; i++)
-        munmap(w->stack[i], stack_mapping(w));
+        if (w->stack[i])
+            munmap(w->stack[i], stack_mapping(w));
     if (w->window)
         munmap(w->window, w->window_bytes);
     if (w->copies)

@@ -46,6 +46,8 @@ int cpu_alloc(struct device *base, size_t bytes, const char *label, dev_ptr *out
     b.begin = b.map + GUARD + room - round_up(bytes, ALIGNMENT);
     memset(b.begin, 0xff, bytes);
     memset(b.begin + bytes, SLACK, round_up(bytes, ALIGNMENT) - bytes);
+    cpu_sanitizer_forbid(b.map + GUARD, (size_t)(b.begin - (b.map + GUARD)));
+    cpu_sanitizer_forbid(b.begin + bytes, round_up(bytes, ALIGNMENT) - bytes);
     snprintf(b.label, sizeof b.label, "%s", label ? label : "?");
     if (dev->nbuffers == dev->cap) {
         dev->cap = dev->cap ? 2 * dev->cap : 32;
@@ -56,6 +58,12 @@ int cpu_alloc(struct device *base, size_t bytes, const char *label, dev_ptr *out
     return 0;
 }
 
+static void unmap(const struct cpu_buffer *b)
+{
+    cpu_sanitizer_allow(b->map + GUARD, b->map_bytes - 2 * GUARD);
+    munmap(b->map, b->map_bytes);
+}
+
 void cpu_free(struct device *base, dev_ptr ptr)
 {
     struct cpu_device *dev = cpu_device_of(base);
@@ -63,7 +71,7 @@ void cpu_free(struct device *base, dev_ptr ptr)
     for (size_t i = 0; i < dev->nbuffers; i++) {
         if ((uintptr_t)dev->buffer[i].begin != ptr)
             continue;
-        munmap(dev->buffer[i].map, dev->buffer[i].map_bytes);
+        unmap(&dev->buffer[i]);
         dev->buffer[i] = dev->buffer[--dev->nbuffers];
         return;
     }
@@ -73,7 +81,7 @@ void cpu_free(struct device *base, dev_ptr ptr)
 void cpu_free_all(struct cpu_device *dev)
 {
     for (size_t i = 0; i < dev->nbuffers; i++)
-        munmap(dev->buffer[i].map, dev->buffer[i].map_bytes);
+        unmap(&dev->buffer[i]);
     free(dev->buffer);
     dev->buffer = NULL;
     dev->nbuffers = dev->cap = 0;

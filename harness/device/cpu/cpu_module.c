@@ -72,6 +72,30 @@ static int fill_kernel(struct cpu_module *m, uint32_t i, struct hash content, st
     return 0;
 }
 
+/* Nobody may touch what lies around static shared variables; afterwards it is ordinary memory. */
+static void fence_shared(const struct cpu_module *m, bool set)
+{
+    for (const struct cpu_symbol *s = m->desc->shared; s->name; s++) {
+        const unsigned char *before = (const unsigned char *)s->address - CPU_SHARED_FENCE;
+        const unsigned char *after = (const unsigned char *)s->address + s->bytes;
+
+        if (set) {
+            cpu_sanitizer_forbid(before, CPU_SHARED_FENCE);
+            cpu_sanitizer_forbid(after, CPU_SHARED_FENCE);
+        } else {
+            cpu_sanitizer_allow(before, CPU_SHARED_FENCE);
+            cpu_sanitizer_allow(after, CPU_SHARED_FENCE);
+        }
+    }
+}
+
+static const char *build_name(const char *sanitizer)
+{
+    return !strcmp(sanitizer, "address")  ? "the AddressSanitizer build (make asan)"
+           : !strcmp(sanitizer, "thread") ? "the ThreadSanitizer build (make tsan)"
+                                          : "the ordinary build";
+}
+
 static int load_shared_object(struct cpu_module *m, struct err *err)
 {
     char path[520];
@@ -92,6 +116,10 @@ static int load_shared_object(struct cpu_module *m, struct err *err)
                        "%s: built for version %u of the CPU device, this is %d: rebuild it with "
                        "scripts/build-cpu-module",
                        m->path, m->desc->abi, CPU_ABI);
+    if (strcmp(m->desc->sanitizer, CPU_SANITIZER) != 0)
+        return err_set(err, ERR_INPUT,
+                       "%s: a module for %s, this is %s: rebuild it with scripts/build-cpu-module",
+                       m->path, build_name(m->desc->sanitizer), build_name(CPU_SANITIZER));
     dlinfo(m->dl, RTLD_DI_TLS_MODID, &m->tls_module);
     return 0;
 }
@@ -114,6 +142,8 @@ int cpu_module_load(struct device *dev, const char *path, struct module **out, s
     for (uint32_t i = 0; i < m->desc->nkernels; i++)
         if (fill_kernel(m, i, content, err) < 0)
             goto fail;
+    if (CPU_SANITIZED)
+        fence_shared(m, true);
     *out = &m->base;
     return 0;
 fail:
@@ -125,6 +155,8 @@ void cpu_module_unload(struct module *base)
 {
     struct cpu_module *m = module_of(base);
 
+    if (CPU_SANITIZED && m->kernels) /* loaded to the end, or nearly */
+        fence_shared(m, false);
     if (m->dl)
         dlclose(m->dl);
     free(m->kernels);
@@ -171,12 +203,30 @@ static int find_tls(struct dl_phdr_info *info, size_t size, void *ctx)
     return 1;
 }
 
+/* Fenced variables lie anywhere in the module's data: from the first to the last. */
+static void span_of_shared(const struct cpu_module *m, unsigned char **begin, size_t *bytes)
+{
+    unsigned char *end = NULL;
+
+    for (const struct cpu_symbol *s = m->desc->shared; s->name; s++) {
+        unsigned char *p = s->address;
+
+        *begin = !*begin || p < *begin ? p : *begin;
+        end = !end || p + s->bytes > end ? p + s->bytes : end;
+    }
+    *bytes = (size_t)(end - *begin);
+}
+
 void cpu_module_shared(const struct cpu_module *m, unsigned char **begin, size_t *bytes)
 {
     struct tls_query q = {.module = m->tls_module};
 
     *begin = NULL;
     *bytes = 0;
+    if (CPU_SANITIZED) {
+        span_of_shared(m, begin, bytes);
+        return;
+    }
     if (!q.module)
         return;
     (void)m->desc->static_shared(); /* allocates this thread's block, outside any kernel */

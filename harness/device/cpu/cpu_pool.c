@@ -16,8 +16,10 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_worker.h"
 
-#define WATCH_MS      50
-#define BLOCK_LIMIT_S 60.0 /* the longest block of the project's cases takes about a second */
+#define WATCH_MS 50
+/* The longest block of the project's cases takes about a second; under a sanitizer, some ten times
+   that. */
+#define BLOCK_LIMIT_S (CPU_SANITIZED ? 600.0 : 60.0)
 
 /* --- block order ------------------------------------------------------------------------------ */
 
@@ -69,6 +71,7 @@ static void work(struct cpu_worker *w, struct cpu_job *job)
     cpu_this_worker = w;
     if (cpu_shared_prepare(w, job, &err) < 0)
         cpu_fail_block(w, "%s", err.text);
+    cpu_sanitizer_launch_begins(w);
     atomic_fetch_add(&w->progress, 1);
     atomic_store(&w->active, true);
     while (!w->fault.set && !atomic_load_explicit(&job->stop, memory_order_relaxed)) {
@@ -80,6 +83,7 @@ static void work(struct cpu_worker *w, struct cpu_job *job)
         atomic_fetch_add_explicit(&w->progress, 1, memory_order_relaxed);
     }
     atomic_store(&w->active, false);
+    cpu_sanitizer_launch_ends(w);
     if (w->fault.set)
         atomic_store(&job->stop, true);
     cpu_this_worker = NULL;
@@ -226,7 +230,7 @@ static unsigned worker_count(const struct cpu_job *job)
 {
     uint64_t n = job->schedule.workers ? job->schedule.workers : parallel_cpus();
 
-    n = n < CPU_MAX_WORKERS ? n : CPU_MAX_WORKERS;
+    n = CPU_SANITIZED ? 1 : n < CPU_MAX_WORKERS ? n : CPU_MAX_WORKERS;
     return (unsigned)(n < job->nblocks ? n : job->nblocks);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu_worker.h"
+#include "device/cpu/cpu_yield.h"
 
 #define POISON 0xffffffdeffffffdeu /* NaNs as double, float, bf16 and fp16 */
 
@@ -182,12 +183,24 @@ static void together(struct cpu_fiber *f, uint32_t lanes)
     f->compute(mine);
 }
 
+static void meet(struct cpu_fiber *f, uint32_t lanes)
+{
+    struct cpu_fiber *there[CPU_WARP];
+    unsigned n = 0;
+
+    for (unsigned l = 0; l < CPU_WARP; l++)
+        if (lanes >> l & 1)
+            there[n++] = lane_of(f, l);
+    cpu_sanitizer_meet(f->worker, there, n);
+}
+
 static void compute(struct cpu_fiber *f, uint32_t lanes)
 {
     uint64_t result;
 
     switch (f->op) {
     case CPU_WARP_SYNC:
+        meet(f, lanes);
         return;
     case CPU_WARP_SHUFFLE:
     case CPU_WARP_SHUFFLE_UP:

@@ -4,8 +4,9 @@
  *     cpu_fiber.c   stacks, the run queue, starting, finishing and abandoning fibers, one block
  *     cpu_sync.c    barriers and warp operations, called from kernel code
  *     cpu_copy.c    cp.async and the shared window, called from kernel code
- *     cpu_fault.c   signals and the texts of faults
+ *     cpu_fault.c   signals and the texts of faults; cpu_place.c the names of addresses in them
  *     cpu_pool.c    the workers of a device, launches, the watchdog
+ *     cpu_asan.c, cpu_tsan.c    the sanitizer builds, see cpu_sanitizer.h
  *
  * All state of a block is thrown away when it fails, so a fault may strike between any two
  * instructions of a fiber: the worker's own context (main_sp) is intact then.
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "device/cpu/cpu_sanitizer.h"
 #include "device/cpu/include/cpu_abi.h"
 #include "device/device.h"
 
@@ -105,10 +107,11 @@ struct cpu_worker {
     uint64_t random;
 
     void *main_sp;
-    unsigned char *stack[CPU_MAX_THREADS]; /* each mapping: guard, then stack */
-    uint16_t free_stack[CPU_MAX_THREADS];
-    uint32_t nstacks, nfree;
+    unsigned char *stack[CPU_STACK_SETS * CPU_MAX_THREADS]; /* each mapping: guard, then stack */
+    uint16_t free_stack[CPU_MAX_THREADS];                   /* unless there are sets of them */
+    uint32_t nstacks, nfree, stack_set;
     size_t guard_bytes; /* below each stack */
+    void *sanitizer;    /* what the sanitizer's build keeps of the worker */
 
     unsigned char *window; /* guard, shared memory that ends at a guard, guard */
     size_t window_bytes;
@@ -147,37 +150,7 @@ void cpu_switch(void **save, void *resume);
 extern const char cpu_switch_resume[], cpu_fiber_entry[];
 void cpu_fiber_main(void);
 
-static inline struct cpu_fiber *cpu_take_ready(struct cpu_worker *w)
-{
-    struct cpu_fiber *f = w->ready[w->ready_head];
-
-    w->ready_head = (w->ready_head + 1) % CPU_MAX_THREADS;
-    w->ready_count--;
-    if (w->ready_count > 1) { /* the stack of the one after the next: its misses pass meanwhile */
-        const char *sp = w->ready[(w->ready_head + 1) % CPU_MAX_THREADS]->sp;
-
-        __builtin_prefetch(sp);
-        __builtin_prefetch(sp + 64);
-        __builtin_prefetch(sp + 128);
-    }
-    return f;
-}
-
-/* The running fiber waits; returns when somebody has made it ready and its turn has come. */
-static inline void cpu_yield(struct cpu_worker *w, struct cpu_fiber *f)
-{
-    struct cpu_fiber *next;
-
-    if (w->started != w->threads || w->ready_count == 0 || w->job->schedule.order >= ORDER_RANDOM) {
-        cpu_yield_slow(w, f);
-        return;
-    }
-    next = cpu_take_ready(w);
-    if (next == f)
-        return;
-    cpu_current = &next->thread;
-    cpu_switch(&f->sp, next->sp);
-}
+_Noreturn void cpu_abandon(struct cpu_worker *w); /* to the worker's own context */
 
 /* cpu_sync.c */
 void cpu_settle(struct cpu_worker *w, struct cpu_fiber *f); /* f is gone: what completes now? */
@@ -194,7 +167,6 @@ _Noreturn void cpu_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2
 /* The same for the block as a whole; returns. */
 void cpu_fail_block(struct cpu_worker *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-_Noreturn void cpu_abandon(struct cpu_worker *w); /* to the worker's own context */
-void cpu_stuck(struct cpu_worker *w);             /* describes a block in which nobody can run */
+void cpu_stuck(struct cpu_worker *w); /* describes a block in which nobody can run */
 
 #endif

@@ -12,10 +12,14 @@
 
 #include <stdint.h>
 
-#define CPU_ABI 3
+#define CPU_ABI 4
 
 /* The capacity of a block's dynamic shared memory; GB10's limit for static and dynamic together. */
 #define CPU_SHARED_MAX (99 * 1024)
+
+/* In the sanitizer builds, the bytes on either side of a static shared variable that nobody may
+   touch: the largest alignment that such a variable has a use for. */
+enum { CPU_SHARED_FENCE = 1024 };
 
 /* x in the low 32 bits, y and z in 16 each: GB10's limits allow no more. */
 static inline uint64_t cpu_pack(uint32_t x, uint32_t y, uint32_t z)
@@ -39,6 +43,7 @@ struct cpu_block {
 struct cpu_thread {
     uint64_t index; /* cpu_pack() */
     uint32_t lane;
+    uint32_t fenced; /* ThreadSanitizer's build: it has executed a __threadfence() */
     const struct cpu_block *block;
 };
 
@@ -57,6 +62,7 @@ struct cpu_kernel_desc {
 struct cpu_symbol {
     const char *name; /* linkage name: a local variable of function f is _ZZ1f..E... */
     uint64_t bytes;
+    void *address; /* of a static shared variable with fences around it, else NULL */
 };
 
 struct cpu_module_desc {
@@ -68,6 +74,7 @@ struct cpu_module_desc {
     void *(*static_shared)(void);     /* an address in this worker's static shared memory */
     const char *flags;                /* how it was compiled */
     const char *source_hash;          /* of the preprocessed source */
+    const char *sanitizer;            /* "address" or "thread"; "" in the ordinary build */
 };
 
 /* --- what the runtime offers to kernel code --------------------------------------------------- */
@@ -132,6 +139,13 @@ void cpu_copy_wait_all(void);         /* also what has not been committed */
 /* The shared window: 32-bit addresses as PTX has them. */
 uint32_t cpu_shared_address(const void *generic);
 void *cpu_shared_pointer(uint32_t address);
+
+/* ThreadSanitizer's build only: __threadfence(), and an atomic update of the word at p about to
+   begin or just done. CUDA's atomics order nothing but themselves, unless a fence stands with
+   them. */
+void cpu_thread_fence(void);
+void cpu_atomic_begin(void *p);
+void cpu_atomic_end(void *p);
 
 __attribute__((noreturn)) void cpu_trap(const char *what, const char *where);
 __attribute__((noreturn)) void cpu_misaligned(const void *address, uint64_t alignment,

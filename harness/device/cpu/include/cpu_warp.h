@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "cpu_abi.h"
+#include "cpu_atomics.h"
 
 #define __syncthreads()        cpu_barrier(CPU_HERE)
 #define __syncthreads_count(p) cpu_barrier_vote(CPU_VOTE_COUNT, !!(p), CPU_HERE)
@@ -44,9 +45,9 @@
 #define assert(e) ((e) ? (void)0 : cpu_trap("assertion failed: " #e, CPU_HERE))
 #endif
 
-#define __threadfence()        __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_block()  __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence()        cpu::thread_fence()
+#define __threadfence_block()  cpu::thread_fence()
+#define __threadfence_system() cpu::thread_fence()
 #define __nanosleep(ns)        ((void)(ns))
 
 namespace cpu
