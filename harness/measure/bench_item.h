@@ -42,7 +42,7 @@ struct bench_item {
 };
 
 /* Makes a verified case ready to be timed; `like`, an open item of the same case that is closed with
-   this one (NULL: none), shares its inputs and golden. Returns -1 with `rejected` and `reason`
+   this one (NULL: none), shares its buffers and golden. Returns -1 with `rejected` and `reason`
    set when it cannot be; the caller finds out whether the device survived. */
 int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                     const struct bench_item *like);

@@ -15,7 +15,7 @@
 
 #define FALSE_DISCOVERIES 0.05 /* the rate that `compare` holds by default */
 
-/* Of buffers in one batch, per side: the host holds about six times that, the device twice; both
+/* Of buffers in one batch: the host holds about six times that, the device twice; both
    are the same memory on an integrated GPU. More than the limit would only make rounds long. */
 #define BATCH_SHARE 16
 #define BATCH_LIMIT ((uint64_t)10 << 30)
@@ -229,7 +229,7 @@ static uint64_t batch_bytes(const struct session *s)
     uint64_t device = device_info(s->device)->memory_bytes;
     uint64_t share = (host < device ? host : device) / BATCH_SHARE;
 
-    return s->opt->sides * (share < BATCH_LIMIT ? share : BATCH_LIMIT);
+    return share < BATCH_LIMIT ? share : BATCH_LIMIT;
 }
 
 static void case_begin(const struct session *s, const struct bench_item *it)
@@ -256,7 +256,7 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         case_begin(s, it);
         rc = bench_item_open(it, &s->bench, s->set[it->side], it->side ? it - 1 : NULL);
         nvtx_end(s->opt->nvtx);
-        bytes += it->bytes;
+        bytes += it->side && it[-1].runner ? 0 : it->bytes;
         if (rc < 0) {
             bench_item_close(it);
             note(s, it->reason);

@@ -16,6 +16,11 @@
 
 /* --- open and close --------------------------------------------------------------------------- */
 
+static bool is_restored(const struct buffer *b)
+{
+    return b->bytes > 0 && (b->role == ROLE_INOUT || b->role == ROLE_OUT);
+}
+
 static int find_kernels(struct runner *r, struct kernel_set *set, struct err *err)
 {
     const struct operator_entry *e = r->problem.tc.op->entries;
@@ -133,9 +138,30 @@ static int pose(struct runner *r, struct err *err)
 static int prepare(struct runner *r, struct kernel_set *set, struct err *err)
 {
     runner_phase(r, "loading the kernels");
-    if (find_kernels(r, set, err) < 0 || (r->opt.like == NULL && pose(r, err) < 0))
+    if (find_kernels(r, set, err) < 0)
         return -1;
-    return make_buffers(r, err);
+    if (r->borrows)
+        return 0;
+    return pose(r, err) < 0 ? -1 : make_buffers(r, err);
+}
+
+/* Everything but the kernels and what is seen of them. The copies for the fast restore are made
+   first, so that there are none that only one of the two knows. */
+static int borrow(struct runner *r, const struct runner *from, const struct test_case *tc,
+                  struct err *err)
+{
+    struct runner own = *r;
+    if (strcmp(from->problem.tc.text, tc->text) != 0 || from->device != r->device)
+        BUG("the buffers of %s are not those of %s", from->problem.tc.text, tc->text);
+    *r = *from;
+    r->opt = own.opt;
+    r->borrows = true;
+    r->nseen = 0;
+    for (unsigned i = 0; i < r->nbuffers; i++)
+        if (is_restored(&r->problem.buffer[i]) && r->copy[i] == 0)
+            return err_set(err, ERR_SYSTEM, "%s was not restored before it was shared",
+                           r->problem.buffer[i].name);
+    return 0;
 }
 
 int runner_open(struct device *dev, struct kernel_set *set, const struct test_case *tc,
@@ -144,17 +170,12 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
     struct runner *r = xcalloc(1, sizeof(*r));
     r->device = dev;
     r->opt = *opt;
-    if (opt->like != NULL) {
-        if (strcmp(opt->like->problem.tc.text, tc->text) != 0)
-            BUG("the inputs of %s are not those of %s", opt->like->problem.tc.text, tc->text);
-        r->problem = opt->like->problem;
-        r->golden = opt->like->golden;
-    } else {
-        problem_init(&r->problem, tc);
-    }
-    r->watch = (struct launch_watch){.seen = see_launch, .ctx = r};
     *out = NULL;
-    if (prepare(r, set, err) < 0) {
+    if (opt->like == NULL)
+        problem_init(&r->problem, tc);
+    int rc = opt->like == NULL ? 0 : borrow(r, opt->like, tc, err);
+    r->watch = (struct launch_watch){.seen = see_launch, .ctx = r};
+    if (rc < 0 || prepare(r, set, err) < 0) {
         runner_close(r);
         return -1;
     }
@@ -164,8 +185,10 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
 
 void runner_close(struct runner *r)
 {
-    if (r == NULL)
+    if (r == NULL || r->borrows) {
+        free(r);
         return;
+    }
     for (unsigned i = 0; i < r->nbuffers; i++) {
         device_free(r->device, r->copy[i]);
         fenced_free(&r->fenced[i]);
@@ -175,10 +198,8 @@ void runner_close(struct runner *r)
     }
     if (r->poison.device != NULL)
         fenced_free(&r->poison);
-    if (r->opt.like == NULL) {
-        golden_release(&r->golden);
-        problem_release(&r->problem);
-    }
+    golden_release(&r->golden);
+    problem_release(&r->problem);
     free(r);
 }
 
@@ -219,7 +240,7 @@ int runner_restore_fast(struct runner *r, struct err *err)
 {
     for (unsigned i = 0; i < r->nbuffers; i++) {
         const struct buffer *b = &r->problem.buffer[i];
-        if (b->bytes == 0 || (b->role != ROLE_INOUT && b->role != ROLE_OUT))
+        if (!is_restored(b))
             continue;
         if (r->copy[i] == 0 && make_copy(r, i, err) < 0)
             return err_context(err, "restore of %s", b->name);

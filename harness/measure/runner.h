@@ -28,8 +28,9 @@ struct runner_options {
     void (*phase)(void *ctx, const char *what);
     void *phase_ctx;
     const char *kernels_dir; /* for the repro command; NULL: our own set */
-    /* A runner of the same case, which must outlive this one: its inputs and golden are taken
-       instead of making them again. NULL: none. */
+    /* A runner of the same case on the same device, closed just before or after this one and not
+       used in between: its inputs, golden and buffers are used, so that two kernels are compared on
+       the very same memory. NULL: none. */
     const struct runner *like;
 };
 

@@ -8,8 +8,9 @@
 struct runner {
     struct device *device;
     struct runner_options opt;
-    struct problem problem; /* of another runner when opt.like is set */
-    struct golden golden;   /* likewise */
+    bool borrows; /* problem, golden and all buffers are another runner's */
+    struct problem problem;
+    struct golden golden;
     const struct kernel *kernel[OPERATOR_MAX_ENTRIES];
 
     unsigned nbuffers; /* of the arrays below, as far as they were made */
