@@ -187,6 +187,27 @@ static void nothing_executed_is_exit_3(void **state)
     expect(2, "deltarig verify --device cpu --kernels $D/none --case " PAIR, "none");
 }
 
+static void a_file_that_is_no_module_is_bad_input(void **state)
+{
+    (void)state;
+    assert_int_equal(run("mkdir -p $D/short && head -c 5000 $D/foreign/norm.so >$D/short/norm.so"),
+                     0);
+    expect(2, "deltarig verify --device cpu --kernels $D/short 'kda_l2*'",
+           "short/norm.so: cut short");
+    assert_int_equal(lines(out.data), 1);
+}
+
+/* However many goldens and workers there are. */
+static void an_unwritable_cache_is_told_once(void **state)
+{
+    (void)state;
+    expect(0,
+           "deltarig verify --device cpu --jobs 2 --tier smoke --golden-dir /proc/none 'kda_l2*' "
+           "'kda_conv*' 2>&1 >/dev/null",
+           "/proc/none");
+    assert_int_equal(lines(out.data), 1);
+}
+
 static void a_missing_gpu_is_named(void **state)
 {
     (void)state;
@@ -346,6 +367,8 @@ int main(void)
         cmocka_unit_test(bad_cases_say_where_and_how_to_mend),
         cmocka_unit_test(impossible_dims_are_the_users_to_mend),
         cmocka_unit_test(nothing_executed_is_exit_3),
+        cmocka_unit_test(a_file_that_is_no_module_is_bad_input),
+        cmocka_unit_test(an_unwritable_cache_is_told_once),
         cmocka_unit_test(a_missing_gpu_is_named),
         cmocka_unit_test(results_are_kept_and_shown),
         cmocka_unit_test(closed_and_full_streams_cost_no_results),

@@ -246,6 +246,69 @@ static void what_is_no_module_is_refused(void **state)
     folder_close(&f);
 }
 
+static void expect_no_set(struct folder *f, const char *says)
+{
+    struct kernel_set *set;
+    char path[400];
+
+    snprintf(path, sizeof path, "%s/set", f->scratch.dir);
+    assert_int_equal(kernel_set_open(f->device, path, &set, &f->err), -1);
+    assert_int_equal(f->err.kind, ERR_INPUT);
+    assert_non_null(strstr(f->err.text, says));
+    assert_non_null(strstr(f->err.text, "build-cpu-module"));
+    assert_null(strchr(f->err.text, '\n'));
+}
+
+/* A module that was cut short anywhere, too: the loader would take a bus error for the missing
+   pages. */
+static void a_set_with_a_file_that_is_no_module_is_refused(void **state)
+{
+    struct text whole;
+    struct folder f;
+    char path[400];
+
+    (void)state;
+    folder_open(&f);
+    folder_write(&f, "good.cu", "extern \"C\" __global__ void k(int *p) { *p = 1; }\n");
+    folder_write(&f, "bad.so", "not an object\n");
+    expect_no_set(&f, "bad.so: not a shared object");
+    folder_write(&f, "bad.so", "");
+    expect_no_set(&f, "bad.so: not a shared object");
+    text_init(&whole);
+    MUST(&f, file_read("build/tests/cpu/cpu_math.so", (size_t)1 << 26, &whole, &f.err));
+    snprintf(path, sizeof path, "%s/set/bad.so", f.scratch.dir);
+    for (unsigned part = 1; part < 16; part++) {
+        MUST(&f, file_replace(path, whole.data, whole.len * part / 16, &f.err));
+        expect_no_set(&f, "bad.so: cut short");
+    }
+    MUST(&f, file_replace(path, whole.data, whole.len - 1, &f.err));
+    expect_no_set(&f, "bad.so: cut short");
+    MUST(&f, file_replace(path, whole.data, whole.len, &f.err));
+    kernel_set_close(folder_set(&f));
+    text_release(&whole);
+    folder_close(&f);
+}
+
+/* As ptxas has it: 48 KiB, whatever a launch may have in all. */
+static void static_shared_memory_is_limited(void **state)
+{
+    struct folder f;
+
+    (void)state;
+    folder_open(&f);
+    folder_write(&f, "fits.cu",
+                 "extern \"C\" __global__ void k(int *p)\n"
+                 "{ __shared__ int x[12288]; x[0] = 3; *p = x[0]; }\n");
+    assert_int_equal(folder_run(&f, "fits", "k"), 3);
+    folder_write(&f, "over.cu",
+                 "extern \"C\" __global__ void big(int *p)\n"
+                 "{ __shared__ int x[12288], y; x[0] = y = 3; *p = x[0] + y; }\n");
+    expect_no_kernel(&f, "over", "big", ERR_INPUT, "over.cu");
+    expect_no_kernel(&f, "over", "big", ERR_INPUT,
+                     "kernel big has 49156 bytes of static shared memory");
+    folder_close(&f);
+}
+
 /* --- the same bytes, the same bits ------------------------------------------------------------ */
 
 static int build(const char *compiler, const char *opt, const char *name, const char *out,
@@ -379,6 +442,8 @@ int main(void)
         cmocka_unit_test(a_source_that_does_not_compile_says_where),
         cmocka_unit_test(a_folder_without_kernels_is_refused),
         cmocka_unit_test(what_is_no_module_is_refused),
+        cmocka_unit_test(a_set_with_a_file_that_is_no_module_is_refused),
+        cmocka_unit_test(static_shared_memory_is_limited),
         cmocka_unit_test(a_build_repeats_byte_for_byte),
         cmocka_unit_test(compilers_agree_bit_for_bit),
         cmocka_unit_test(modules_of_clang_load),

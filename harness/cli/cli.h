@@ -6,6 +6,8 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /* The process's exit codes. */
@@ -46,5 +48,8 @@ int cli_error(const struct err *err);
 /* Folders relative to the project root, which is the folder above the binary's (`build/deltarig`):
    `out` gets "cases" when that is the current folder, else an absolute path. */
 void cli_project_path(const char *below_root, char *out, unsigned long n);
+
+/* Can goldens be stored in `dir`? If not, one warning says why. */
+bool cli_goldens_kept(const char *dir);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "measure/golden_cache.h"
 
 int cli_error(const struct err *err)
 {
@@ -64,4 +65,14 @@ void cli_project_path(const char *below_root, char *out, unsigned long n)
         snprintf(out, n, "%s", below_root);
     else
         snprintf(out, n, "%s/%s", root, below_root);
+}
+
+bool cli_goldens_kept(const char *dir)
+{
+    struct err why = ERR_INIT;
+    if (golden_cache_writable(dir, &why))
+        return true;
+    err_context(&why, "goldens are computed and not kept");
+    fprintf(stderr, "deltarig: warning: %s\n", why.text);
+    return false;
 }

@@ -79,13 +79,13 @@ static void print_golden(const struct problem *p, const struct golden *g, bool c
             print_buffer(&p->buffer[i], &g->of[i]);
 }
 
-static int show(const struct args *a, const char *dir, const struct problem *p, struct err *err)
+static int show(const struct args *a, const struct golden_source *src, const struct problem *p,
+                struct err *err)
 {
     struct golden g;
-    struct golden_source src = {.dir = dir, .warn = warn};
     bool cached;
     double seconds;
-    if (golden_obtain(p, &src, &g, &cached, &seconds, err) < 0)
+    if (golden_obtain(p, src, &g, &cached, &seconds, err) < 0)
         return cli_error(err);
     print_golden(p, &g, cached, seconds);
     int code = EXIT_PASS;
@@ -161,7 +161,7 @@ static int check(const char *dir, const struct problem *p, struct err *err)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int work(const struct args *a, const char *dir, const struct test_case *tc)
+static int work(const struct args *a, const struct golden_source *src, const struct test_case *tc)
 {
     struct problem p;
     struct err err = ERR_INIT;
@@ -171,7 +171,7 @@ static int work(const struct args *a, const char *dir, const struct test_case *t
         err_context(&err, "%s", tc->origin[0] != '\0' ? tc->origin : tc->op->name);
         code = cli_error(&err);
     } else {
-        code = a->check ? check(dir, &p, &err) : show(a, dir, &p, &err);
+        code = a->check ? check(src->dir, &p, &err) : show(a, src, &p, &err);
     }
     problem_release(&p);
     return code;
@@ -206,9 +206,11 @@ static int run(const struct args *a, const struct words *patterns)
         err_set(&err, ERR_INPUT, "--export takes one case, not %zu", cases.count);
         code = cli_error(&err);
     } else {
+        struct golden_source src = {.dir = a->golden_dir != NULL ? a->golden_dir : own,
+                                    .warn = warn};
+        src.read_only = !a->check && !cli_goldens_kept(src.dir);
         for (size_t i = 0; i < cases.count; i++)
-            code = gravest(code,
-                           work(a, a->golden_dir != NULL ? a->golden_dir : own, &cases.items[i]));
+            code = gravest(code, work(a, &src, &cases.items[i]));
     }
     case_list_release(&cases);
     return code;

@@ -213,6 +213,7 @@ static int supervise(struct session *s, struct err *err)
                                    .require = a->require,
                                    .golden_dir = a->golden_dir != NULL ? a->golden_dir : golden_dir,
                                    .jobs = jobs < work ? jobs : (unsigned)work};
+    worker.golden_read_only = !cli_goldens_kept(worker.golden_dir);
     if (a->kernels == NULL && a->require == NULL)
         worker.require = "all"; /* our own set has no right to be incomplete */
     struct supervisor_job job = {.count = s->cases.count,

@@ -22,6 +22,7 @@ int verify_worker_open(void *worker, struct device_info *info, struct err *err)
     }
     unsigned share = parallel_cpus() / (w->jobs > 0 ? w->jobs : 1);
     w->options = (struct runner_options){.golden_dir = w->golden_dir,
+                                         .golden_read_only = w->golden_read_only,
                                          .workers = share > 0 ? share : 1,
                                          .warn = warn,
                                          .kernels_dir = w->kernels_dir};

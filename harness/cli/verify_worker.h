@@ -13,6 +13,7 @@ struct verify_worker {
     const char *kernels_dir; /* NULL: our own */
     const char *require;     /* "all", or entries apart by commas; NULL: nothing is required */
     const char *golden_dir;
+    bool golden_read_only;
     unsigned jobs; /* how many workers share this machine's CPUs */
 
     /* Made by verify_worker_open(). */

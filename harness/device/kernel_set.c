@@ -1,7 +1,7 @@
 /*
  * A kernel set. The file named like the wanted module is looked into first and, when it has the
- * entry, is the only one loaded; otherwise all files are, for the entry may be anywhere and must be
- * there only once.
+ * entry, is the only one that counts; otherwise all files do, for the entry may be anywhere and
+ * must be there only once. Sources are compiled when they are first looked into.
  */
 #include "device/kernel_set.h"
 
@@ -120,6 +120,49 @@ static int add_file(const char *name, void *ctx, struct err *err)
     return 0;
 }
 
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Compiles (not counted as loading) and loads. */
+static int load(struct kernel_set *set, struct set_file *f, struct err *err)
+{
+    struct text path, built;
+    double begin;
+    int rc = 0;
+
+    if (f->module)
+        return 0;
+    text_init(&built);
+    file_path(set, f->name, &path);
+    if (is_source(f->name))
+        rc = kernel_build(device_info(set->device)->kind, path.data, &built, err);
+    begin = now_s();
+    if (!rc)
+        rc = module_load(set->device, built.len ? built.data : path.data, &f->module, err);
+    set->load_s += now_s() - begin;
+    if (rc < 0 && built.len)
+        err_context(err, "%s", path.data);
+    text_release(&path);
+    text_release(&built);
+    return rc;
+}
+
+/* What was built before is judged before any case runs: a file that is no module is bad input. */
+static int load_built(struct kernel_set *set, struct err *err)
+{
+    for (size_t i = 0; i < set->nfiles; i++)
+        if (!is_source(set->file[i].name) && load(set, &set->file[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* `kernels/cpu` or `kernels/cuda` beside the binary, or, for the tests' binaries, one folder up. */
@@ -166,6 +209,8 @@ int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out
     if (!rc && !set->nfiles)
         rc = err_set(err, ERR_INPUT, "%s: no kernel file for device %s: it takes %s", set->dir,
                      device_info(dev)->spec, cpu ? ".cu and .so" : ".cu, .cubin, .fatbin and .ptx");
+    if (!rc && cpu)
+        rc = load_built(set, err);
     text_release(&own);
     if (rc < 0) {
         kernel_set_close(set);
@@ -194,36 +239,6 @@ double kernel_set_load_seconds(const struct kernel_set *set)
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Compiles (not counted as loading) and loads. */
-static int load(struct kernel_set *set, struct set_file *f, struct err *err)
-{
-    struct text path, built;
-    double begin;
-    int rc = 0;
-
-    if (f->module)
-        return 0;
-    text_init(&built);
-    file_path(set, f->name, &path);
-    if (is_source(f->name))
-        rc = kernel_build(device_info(set->device)->kind, path.data, &built, err);
-    begin = now_s();
-    if (!rc)
-        rc = module_load(set->device, built.len ? built.data : path.data, &f->module, err);
-    set->load_s += now_s() - begin;
-    text_release(&path);
-    text_release(&built);
-    return rc;
-}
 
 static bool exports(struct set_file *f, const char *entry)
 {

@@ -11,9 +11,10 @@
 
 struct kernel_set;
 
-/* `dir` NULL: our own set, found beside the running binary. Modules are loaded on first use of one
-   of their entries. ERR_INPUT for an unreadable folder or one with no kernel file; a source that
-   does not compile is ERR_INPUT with the compiler's first error line. */
+/* `dir` NULL: our own set, found beside the running binary. Built modules for the CPU device are
+   loaded here, others on first use of one of their entries. ERR_INPUT for an unreadable folder, one
+   with no kernel file, or a .so that is no kernel module; a source that does not compile is
+   ERR_INPUT with the compiler's first error line. */
 int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out, struct err *err);
 void kernel_set_close(struct kernel_set *set);
 

@@ -1,7 +1,11 @@
 #include "measure/golden_cache.h"
 
+#include <errno.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "problem/operator.h"
 
 double wall_seconds(void)
@@ -32,6 +36,16 @@ static void warn_with(const struct golden_source *src, const char *text)
         src->warn(text);
 }
 
+bool golden_cache_writable(const char *dir, struct err *why)
+{
+    if (dir_make(dir, why) < 0)
+        return false;
+    if (access(dir, W_OK | X_OK) == 0)
+        return true;
+    err_set(why, ERR_SYSTEM, "%s: cannot write: %s", dir, strerror(errno));
+    return false;
+}
+
 /* True when the cache had it. */
 static bool load(const struct problem *p, const struct golden_source *src, struct golden *g)
 {
@@ -60,7 +74,8 @@ int golden_obtain(const struct problem *p, const struct golden_source *src, stru
     }
     *seconds = wall_seconds() - start;
     struct err why = ERR_INIT;
-    bool store = src->dir != NULL && (!src->only_slow || worth_storing(g, *seconds));
+    bool store =
+        src->dir != NULL && !src->read_only && (!src->only_slow || worth_storing(g, *seconds));
     if (store && golden_store(src->dir, p, g, &why) < 0) {
         err_context(&why, "the golden is used but not kept");
         warn_with(src, why.text);

@@ -12,6 +12,7 @@ struct golden_source {
     /* Store only what takes longer to compute than to read back: most of the cases' time, a part of
      * their bytes. */
     bool only_slow;
+    bool read_only; /* store nothing, for golden_cache_writable() said no */
     /* Told of a damaged file (it is computed anew and replaced) and of one that cannot be written;
      * may be NULL. */
     void (*warn)(const char *text);
@@ -21,6 +22,10 @@ struct golden_source {
  * then. */
 int golden_obtain(const struct problem *p, const struct golden_source *src, struct golden *g,
                   bool *cached, double *seconds, struct err *err);
+
+/* Can goldens be stored in the folder, which is made when it is not there? False with the reason:
+   asked once, it spares a warning a golden. */
+bool golden_cache_writable(const char *dir, struct err *why);
 
 /* Monotonic wall clock in seconds. */
 double wall_seconds(void);

@@ -124,6 +124,7 @@ static int pose(struct runner *r, struct err *err)
         .workers = r->opt.workers,
         .warn = r->opt.warn,
         .only_slow = true,
+        .read_only = r->opt.golden_read_only,
     };
     runner_phase(r, "making the inputs");
     if (op->shape(&r->problem, err) < 0)

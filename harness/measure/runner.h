@@ -19,6 +19,7 @@ struct nvtx;
 
 struct runner_options {
     const char *golden_dir; /* cache of goldens; NULL: compute, do not store */
+    bool golden_read_only;  /* golden_cache_writable() said no */
     unsigned workers;       /* for the reference and the CPU device's blocks; 0 = all CPUs */
     struct nvtx *nvtx;      /* may be NULL */
     /* Told what costs nothing but time, such as a damaged golden that was computed anew; may be

@@ -80,6 +80,12 @@ const char *const *cpu_module_entries(struct module *m);
 /* The calling thread's static shared memory of the module. */
 void cpu_module_shared(const struct cpu_module *m, unsigned char **begin, size_t *bytes);
 
+/* What to do about a file that is no module. */
+#define CPU_MAKE_MODULE "make it with scripts/build-cpu-module, or take it out of the folder"
+
+/* cpu_elf.c: ERR_INPUT unless the file is a whole shared object for this machine. */
+int cpu_elf_check(const char *path, struct err *err);
+
 /* cpu_pool.c */
 int cpu_run(struct cpu_device *dev, struct cpu_job *job, struct err *err);
 void cpu_pool_close(struct cpu_device *dev);

@@ -8,45 +8,56 @@
 #include "base/mem.h"
 #include "device/cpu/cpu_device.h"
 
+/* On every architecture; more is dynamic (CUDA C++ Programming Guide, "Technical Specifications per
+   Compute Capability"). */
+#define STATIC_SHARED_MAX (48 * 1024)
+
 static struct cpu_module *module_of(struct module *m)
 {
     return (struct cpu_module *)(void *)m;
 }
 
-/* A static shared variable belongs to the function in its linkage name, _ZZ<encoding>E<name>; one
-   of a device function counts for every kernel of the module, which is at most too much. */
-static uint32_t static_shared(const struct cpu_module_desc *d, const char *entry)
+/* A static shared variable belongs to the function in its linkage name, _ZZ<encoding>E<name>. */
+static bool belongs_to(const struct cpu_symbol *s, const char *entry)
 {
-    uint64_t sum = 0;
     char own[160], plain[160];
-    size_t skip = strncmp(entry, "_Z", 2) == 0 ? 2 : 0;
 
     snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(entry), entry);
-    snprintf(plain, sizeof plain, "_ZZ%sE", entry + skip);
+    snprintf(plain, sizeof plain, "_ZZ%sE", entry + (strncmp(entry, "_Z", 2) ? 0 : 2));
+    return !strncmp(s->name, own, strlen(own)) || !strncmp(s->name, plain, strlen(plain));
+}
+
+static bool belongs_to_a_kernel(const struct cpu_module_desc *d, const struct cpu_symbol *s)
+{
+    for (uint32_t k = 0; k < d->nkernels; k++)
+        if (belongs_to(s, d->entries[k].name))
+            return true;
+    return false;
+}
+
+/* Static shared memory of a kernel. Variables of device functions count for every kernel of the
+   module, which is at most too much; *surely leaves them out where they may be another's. */
+static uint64_t static_shared(const struct cpu_module_desc *d, const char *entry, uint64_t *surely)
+{
+    uint64_t sum = 0;
+
+    *surely = 0;
     for (const struct cpu_symbol *s = d->shared; s->name; s++) {
-        bool mine = !strncmp(s->name, own, strlen(own)) || !strncmp(s->name, plain, strlen(plain));
-        bool others = false;
+        bool own = belongs_to(s, entry);
 
-        for (uint32_t k = 0; !mine && k < d->nkernels; k++) {
-            const char *other = d->entries[k].name;
-
-            snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(other), other);
-            snprintf(plain, sizeof plain, "_ZZ%sE", other + (strncmp(other, "_Z", 2) ? 0 : 2));
-            others |=
-                !strncmp(s->name, own, strlen(own)) || !strncmp(s->name, plain, strlen(plain));
-        }
-        snprintf(own, sizeof own, "_ZZ%zu%sE", strlen(entry), entry);
-        snprintf(plain, sizeof plain, "_ZZ%sE", entry + skip);
-        if (mine || !others)
-            sum += s->bytes;
+        if (!own && belongs_to_a_kernel(d, s))
+            continue;
+        sum += s->bytes;
+        *surely += own || d->nkernels == 1 ? s->bytes : 0;
     }
-    return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+    return sum;
 }
 
 static int fill_kernel(struct cpu_module *m, uint32_t i, struct hash content, struct err *err)
 {
     const struct cpu_kernel_desc *d = m->desc->kernels[i];
     struct kernel *k = &m->kernels[i];
+    uint64_t shared, surely;
 
     if (d->nparams > KERNEL_MAX_PARAMS)
         return err_set(err, ERR_INPUT, "%s: kernel %s has %u parameters, at most %d are supported",
@@ -62,7 +73,13 @@ static int fill_kernel(struct cpu_module *m, uint32_t i, struct hash content, st
         k->param_size[p] = (uint8_t)d->sizes[p];
         k->param_kind[p] = d->kinds[p];
     }
-    k->static_shared = static_shared(m->desc, k->entry);
+    shared = static_shared(m->desc, k->entry, &surely);
+    if (surely > STATIC_SHARED_MAX)
+        return err_set(err, ERR_INPUT,
+                       "%s: kernel %s has %llu bytes of static shared memory, at most %d: ptxas "
+                       "refuses more (take dynamic shared memory)",
+                       m->path, d->name, (unsigned long long)surely, STATIC_SHARED_MAX);
+    k->static_shared = shared > UINT32_MAX ? UINT32_MAX : (uint32_t)shared;
     k->max_threads = d->max_threads;
     k->content = content;
     snprintf(k->module_path, sizeof k->module_path, "%s", m->path);
@@ -100,17 +117,18 @@ static int load_shared_object(struct cpu_module *m, struct err *err)
 {
     char path[520];
 
+    if (cpu_elf_check(m->path, err) < 0)
+        return -1;
     /* a name without a slash would be searched for in the library folders */
     snprintf(path, sizeof path, "%s%s", strchr(m->path, '/') ? "" : "./", m->path);
     m->dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!m->dl)
-        return err_set(err, ERR_INPUT, "%s: cannot be loaded: %s", m->path, dlerror());
+        return err_set(err, ERR_INPUT, "%s: cannot be loaded: %s; " CPU_MAKE_MODULE, m->path,
+                       dlerror());
     m->desc = dlsym(m->dl, "cpu_module");
     if (!m->desc)
         return err_set(err, ERR_INPUT,
-                       "%s: not a kernel module for the CPU device: make it with "
-                       "scripts/build-cpu-module",
-                       m->path);
+                       "%s: not a kernel module for the CPU device; " CPU_MAKE_MODULE, m->path);
     if (m->desc->abi != CPU_ABI)
         return err_set(err, ERR_INPUT,
                        "%s: built for version %u of the CPU device, this is %d: rebuild it with "
