@@ -9,9 +9,27 @@
 #include "kernels/ops/expect_common.h"
 #include "problem/fill.h"
 
-const char *const dense_fills[] = {"unit", "normal", "cancel", NULL};
+const char *const dense_fills[] = {"unit", "normal", "cancel", "scaled", "integer", NULL};
 
-enum fill { FILL_UNIT, FILL_NORMAL, FILL_CANCEL };
+enum fill { FILL_UNIT, FILL_NORMAL, FILL_CANCEL, FILL_SCALED, FILL_INTEGER };
+
+#define INTEGER_MOST    8      /* magnitude of the integers */
+#define INTEGER_LARGEST 0x1p24 /* fp32 holds all of them up to here */
+
+/* Row after row another power of two, from 2^-40 to 2^40. */
+static void scale_rows(struct buffer *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        dtype_store(b->dtype, b->init, i,
+                    ldexp(dtype_load(b->dtype, b->init, i), ((int)(i / b->dim[1] % 5) - 2) * 20));
+}
+
+static void fill_integers(struct buffer *b, uint64_t key)
+{
+    for (size_t i = 0; i < b->count; i++)
+        dtype_store(b->dtype, b->init, i,
+                    (double)rng_below(key, i, 2 * INTEGER_MOST + 1) - INTEGER_MOST);
+}
 
 static void fill_operand(struct problem *p, int id, enum fill fill)
 {
@@ -20,8 +38,12 @@ static void fill_operand(struct problem *p, int id, enum fill fill)
 
     if (fill == FILL_UNIT)
         fill_unit_rows(b, key, 0, b->dim[0], b->dim[1], b->dim[1], true);
+    else if (fill == FILL_INTEGER)
+        fill_integers(b, key);
     else
         fill_normal(b, key, 0, b->count, 1.0, 0.0);
+    if (fill == FILL_SCALED)
+        scale_rows(b);
 }
 
 /* Makes the second half of each row the first half's mirror, times `sign`; where `nudge`, a quarter
@@ -48,6 +70,8 @@ int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err)
     if (k % 8 != 0)
         return err_set(err, ERR_INPUT,
                        "K=%u must be a multiple of 8: rows are read 16 bytes at a time", k);
+    if (fill == FILL_INTEGER && (double)k * INTEGER_MOST * INTEGER_MOST > INTEGER_LARGEST)
+        return err_set(err, ERR_INPUT, "fill=integer: sums of K=%u products may not be exact", k);
     if (add_rows(p, "A", DTYPE_BF16, ROLE_IN, (struct dim){"row", m}, (struct dim){"k", k}, err) <
             0 ||
         add_rows(p, "B", DTYPE_BF16, ROLE_IN, (struct dim){"column", n}, (struct dim){"k", k},
@@ -81,6 +105,7 @@ struct columns {
     struct bounded (*element)(const float *a, const float *b, size_t k);
     struct expectation *out;
     size_t m, k, stride;
+    bool exact; /* sums are, in any order: what they are rounded to is known */
     double lambda;
 };
 
@@ -89,9 +114,14 @@ static void expect_column(size_t n, void *ctx)
 {
     const struct columns *c = ctx;
 
-    for (size_t m = 0; m < c->m; m++)
-        expect_bounded(c->out, m * c->stride + n,
-                       c->element(c->a + m * c->k, c->b + n * c->k, c->k), c->lambda);
+    for (size_t m = 0; m < c->m; m++) {
+        struct bounded x = c->element(c->a + m * c->k, c->b + n * c->k, c->k);
+        size_t at = m * c->stride + n;
+        if (c->exact)
+            expect_exact(c->out, at, (double)bf16_to_float(bf16_from_float((float)x.value)));
+        else
+            expect_bounded(c->out, at, x, c->lambda);
+    }
 }
 
 void dense_expect(const struct problem *p, const struct reference_env *env,
@@ -108,6 +138,7 @@ void dense_expect(const struct problem *p, const struct reference_env *env,
         .m = m,
         .k = k,
         .stride = stride,
+        .exact = case_u32(&p->tc, "fill") == FILL_INTEGER,
         .lambda = verdict_lambda((size_t)m * n),
     };
 

@@ -20,7 +20,10 @@ extern const char *const dense_fills[]; /* choices of the parameter "fill" */
    unit    rows of norm 1 with a mean offset, zero rows (number % 16 == 5) and of norm 1e-3 (== 11)
    normal  independent elements of unit variance
    cancel  the second half of a row all but cancels the first, so that fp32 roundings reach the bf16
-           result: two orders of additions show in the bits, as bitwise contracts need */
+           result: two orders of additions show in the bits, as bitwise contracts need
+   scaled  normal, rows of A and B times powers of two from 2^-40 to 2^40: fp16 would not hold them
+   integer from -8 to 8: sums are exact in any order, so the result's bits are known, and many a sum
+           is halfway between two bf16, where the nearest even one is the result */
 int dense_shape(struct problem *p, uint32_t m, uint32_t gap, struct err *err);
 
 /* The arguments of m rows; out_stride is the caller's to set. */

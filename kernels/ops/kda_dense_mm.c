@@ -26,7 +26,7 @@ static const struct param params[] = {
     {.key = "N", .fallback = 40, .min = 1, .max = 1u << 20},
     {.key = "K", .fallback = 72, .min = 8, .max = 1u << 20},
     {.key = "batchm", .max = 1, .choices = batchm_choices},
-    {.key = "fill", .max = 2, .choices = dense_fills},
+    {.key = "fill", .max = 4, .choices = dense_fills},
     {.key = "twin", .fallback = 1, .max = 1}, /* 0: only the dispatch, for timing */
     {.key = NULL},
 };

@@ -14,14 +14,14 @@ static const struct operator_entry entries[] = {
     {.module = NULL},
 };
 
-static const char *const value_choices[] = {"zero",      "half",     "negative",
-                                            "subnormal", "infinite", NULL};
-static const float fill_values[] = {0.0f, 0.5f, -3.0f, 0x1p-149f, HUGE_VALF};
+static const char *const value_choices[] = {"zero",     "half",       "negative", "subnormal",
+                                            "infinite", "minus_zero", NULL};
+static const float fill_values[] = {0.0f, 0.5f, -3.0f, 0x1p-149f, HUGE_VALF, -0.0f};
 
 static const struct param params[] = {
     {.key = "n", .fallback = 300, .min = 1, .max = 1u << 28},
     {.key = "gap", .fallback = 5, .max = 1u << 20}, /* elements behind n, to be left alone */
-    {.key = "value", .max = 4, .choices = value_choices},
+    {.key = "value", .max = 5, .choices = value_choices},
     {.key = NULL},
 };
 

@@ -11,7 +11,7 @@ static const struct param params[] = {
     {.key = "M", .fallback = 17, .min = 1, .max = 65536},
     {.key = "N", .fallback = 40, .min = 1, .max = 1u << 20},
     {.key = "K", .fallback = 72, .min = 8, .max = 1u << 20},
-    {.key = "fill", .max = 2, .choices = dense_fills},
+    {.key = "fill", .max = 4, .choices = dense_fills},
     {.key = NULL},
 };
 

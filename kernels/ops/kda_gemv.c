@@ -10,7 +10,7 @@ static const struct operator_entry entries[] = {
 static const struct param params[] = {
     {.key = "N", .fallback = 37, .min = 1, .max = 1u << 20},
     {.key = "K", .fallback = 72, .min = 8, .max = 1u << 20},
-    {.key = "fill", .max = 2, .choices = dense_fills},
+    {.key = "fill", .max = 4, .choices = dense_fills},
     {.key = NULL},
 };
 

@@ -20,7 +20,7 @@ static const struct param params[] = {
     {.key = "N", .fallback = 37, .min = 1, .max = 1u << 20},
     {.key = "K", .fallback = 72, .min = 8, .max = 1u << 20},
     {.key = "gap", .fallback = 3, .max = 1u << 16}, /* out_stride = N + gap */
-    {.key = "fill", .max = 2, .choices = dense_fills},
+    {.key = "fill", .max = 4, .choices = dense_fills},
     {.key = "twin", .fallback = 1, .max = 1}, /* 0: only the kernel under test, for timing */
     {.key = NULL},
 };

@@ -57,6 +57,7 @@ enum { KDA_QUERY, KDA_KEY, KDA_VALUE, KDA_GATE, KDA_BETA, KDA_INPUTS };
 /* Fill by the case's regimes, from the seed and the buffer's name; rows from T on are left. */
 void kda_fill_unit(struct problem *p, int id,
                    const struct kda_sizes *n); /* query, key: unit rows, some 0, 1e-3 */
+/* Values, and the states that they make, are of unit size but for a few channels of 2^20, 2^-20. */
 void kda_fill_value(struct problem *p, int id, const struct kda_sizes *n);
 void kda_fill_gate(struct problem *p, int id, const struct kda_sizes *n);
 void kda_fill_beta(struct problem *p, int id, const struct kda_sizes *n);
