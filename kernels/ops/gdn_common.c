@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "kernels/ops/expect_common.h"
 #include "problem/fill.h"
 #include "reference/detmath.h"
 
@@ -199,9 +200,12 @@ int gdn_add_operands(struct problem *p, enum gdn_layout layout, size_t rows, str
     fill_unit_heads(p, v.key, "key", rows, s.nk);
     if (special)
         spoil_keys(p, v.key, rows, s.nk);
-    for (size_t r = 0; r < rows; r++)
-        fill_normal(&p->buffer[v.value.buffer], rng_key(p->tc.seed, "value"),
-                    v.value.first + r * v.value.stride, v_width(&s), 1.0, 0.0);
+    for (size_t r = 0; r < rows; r++) {
+        struct buffer *b = &p->buffer[v.value.buffer];
+        size_t first = v.value.first + r * v.value.stride;
+        fill_normal(b, rng_key(p->tc.seed, "value"), first, v_width(&s), 1.0, 0.0);
+        scale_value_channels(b, GDN_DIM, first, v_width(&s));
+    }
     fill_gates(p, &v, rows, s.nv, special);
     return 0;
 }
@@ -300,9 +304,11 @@ int gdn_add_states(struct problem *p, const char *name, enum role role, bool tab
 
     if (problem_add(p, name, DTYPE_F32, role, dims, &id, err) < 0)
         return -1;
-    if ((role == ROLE_IN || role == ROLE_INOUT) && optional(p, "state", 0) == 0)
-        fill_normal(&p->buffer[id], rng_key(p->tc.seed, name), 0, p->buffer[id].count, STATE_SCALE,
-                    0.0);
+    if ((role == ROLE_IN || role == ROLE_INOUT) && optional(p, "state", 0) == 0) {
+        struct buffer *b = &p->buffer[id];
+        fill_normal(b, rng_key(p->tc.seed, name), 0, b->count, STATE_SCALE, 0.0);
+        scale_value_channels(b, GDN_DIM, 0, b->count);
+    }
     return 0;
 }
 

@@ -62,6 +62,7 @@ static void fill_stash(struct problem *p)
         struct parts at = stash_parts(&s, seq);
         size_t keys = (size_t)GDN_VERIFY_ROWS * s.nk;
         fill_normal(b, rng_key(p->tc.seed, "u"), at.u, at.g - at.u, 0.5, 0.0);
+        scale_value_channels(b, GDN_DIM, at.u, at.g - at.u);
         for (size_t i = 0; i < at.k - at.g; i++)
             dtype_store(b->dtype, b->init, at.g + i,
                         gdn_clamp_gate(

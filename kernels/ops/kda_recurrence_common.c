@@ -110,26 +110,12 @@ void kda_fill_unit(struct problem *p, int id, const struct kda_sizes *n)
     fill_all(p, id, n, unit_rows);
 }
 
-/* Of a value channel, which no other channel's values or errors reach: one in 16 is beyond fp16's
-   largest number, one below its smallest normal one, so that a detour by fp16 shows. */
-static double channel_scale(size_t channel)
-{
-    return channel % 16 == 3 ? 0x1p20 : channel % 16 == 9 ? 0x1p-20 : 1.0;
-}
-
-/* Elements [first, first + count) of rows of D value channels. */
-static void scale_channels(struct buffer *b, size_t d, size_t first, size_t count)
-{
-    for (size_t i = first; i < first + count; i++)
-        dtype_store(b->dtype, b->init, i, channel_scale(i % d) * dtype_load(b->dtype, b->init, i));
-}
-
 static void value_rows(const struct fill *f, size_t first, size_t count)
 {
     size_t d = f->n->head_dim;
 
     fill_normal(f->b, f->key, first * d, count * d, 1.0, 0.0);
-    scale_channels(f->b, d, first * d, count * d);
+    scale_value_channels(f->b, d, first * d, count * d);
 }
 
 void kda_fill_value(struct problem *p, int id, const struct kda_sizes *n)
@@ -182,7 +168,7 @@ void kda_fill_state(struct problem *p, int id)
     if (case_u32(&p->tc, "state") != 0)
         return;
     fill_normal(b, rng_key(p->tc.seed, "state"), 0, b->count, STATE_SCALE, 0.0);
-    scale_channels(b, b->dim[b->ndim - 1], 0, b->count);
+    scale_value_channels(b, b->dim[b->ndim - 1], 0, b->count);
 }
 
 void kda_fill_pad(struct problem *p, int id, const struct kda_sizes *n)
