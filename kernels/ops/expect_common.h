@@ -20,10 +20,10 @@ float *buffer_floats(const struct buffer *b);
 /* A copy of buffer `from`'s initial contents into buffer `to`, of the same type and count. */
 void buffer_copy(struct buffer *to, const struct buffer *from);
 
-/* Elements [first, first + count), whole rows of `channels` value channels. Neither values nor errors
-   pass from one value channel to another, so each may have a size of its own: one in 16 is 2^20,
-   beyond fp16's largest number, and one 2^-20, below its smallest normal one. A detour by fp16
-   shows. */
+/* Elements [first, first + count), whole rows of `channels` value channels. Neither values nor
+   errors pass from one value channel to another, so each may have a size of its own: one in 16 is
+   2^20, beyond fp16's largest number, and one 2^-20, below its smallest normal one. A detour by
+   fp16 shows. */
 void scale_value_channels(struct buffer *b, size_t channels, size_t first, size_t count);
 
 /* Adds a buffer of one or two dims; the last pair may be { NULL, 0 }. */
