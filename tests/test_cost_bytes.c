@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/case_select.h"
 #include "device/kernel_set.h"
 #include "device/launch.h"
@@ -98,7 +99,7 @@ static void copy(const char *entry, uint32_t vectors)
     struct kernel *kernel;
     struct err err = ERR_INIT;
     struct launch l;
-    dev_ptr src, dst;
+    dev_ptr src = 0, dst = 0;
     size_t bytes = 16 * (size_t)vectors;
 
     if (kernel_set_find(set, "bench_memory", entry, &kernel, &err) < 0 ||
@@ -163,7 +164,7 @@ static void test_a_wrong_model_is_seen(void **data)
     assert_non_null(misfit(1001, 1000, 1));
     assert_non_null(misfit(500, 1000, 1));
     assert_null(misfit(500, 1000, 2));
-    assert_non_null(misfit(NAN, 1000, 1));
+    assert_non_null(misfit(NAN64, 1000, 1));
 }
 
 /* --- the operators ---------------------------------------------------------------------------- */

@@ -70,22 +70,22 @@ static inline void touch(const void *at, size_t bytes, unsigned flag)
     touched.elsewhere++;
 }
 
-#define TOUCHED_DEFINE(n)                                                                          \
-    void __tsan_read##n(const void *at);                                                           \
-    void __tsan_write##n(const void *at);                                                          \
-    void __tsan_read##n(const void *at)                                                            \
+#define TOUCHED_DEFINE(name, bytes, flag)                                                          \
+    void name(const void *at);                                                                     \
+    void name(const void *at)                                                                      \
     {                                                                                              \
-        touch(at, n, TOUCHED_READ);                                                                \
-    }                                                                                              \
-    void __tsan_write##n(const void *at)                                                           \
-    {                                                                                              \
-        touch(at, n, TOUCHED_WRITE);                                                               \
+        touch(at, bytes, flag);                                                                    \
     }
-TOUCHED_DEFINE(1)
-TOUCHED_DEFINE(2)
-TOUCHED_DEFINE(4)
-TOUCHED_DEFINE(8)
-TOUCHED_DEFINE(16)
+TOUCHED_DEFINE(__tsan_read1, 1, TOUCHED_READ)
+TOUCHED_DEFINE(__tsan_write1, 1, TOUCHED_WRITE)
+TOUCHED_DEFINE(__tsan_read2, 2, TOUCHED_READ)
+TOUCHED_DEFINE(__tsan_write2, 2, TOUCHED_WRITE)
+TOUCHED_DEFINE(__tsan_read4, 4, TOUCHED_READ)
+TOUCHED_DEFINE(__tsan_write4, 4, TOUCHED_WRITE)
+TOUCHED_DEFINE(__tsan_read8, 8, TOUCHED_READ)
+TOUCHED_DEFINE(__tsan_write8, 8, TOUCHED_WRITE)
+TOUCHED_DEFINE(__tsan_read16, 16, TOUCHED_READ)
+TOUCHED_DEFINE(__tsan_write16, 16, TOUCHED_WRITE)
 
 void __tsan_read_range(const void *at, size_t bytes);
 void __tsan_write_range(const void *at, size_t bytes);

@@ -101,10 +101,22 @@ void bench_item_close(struct bench_item *it)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-int bench_item_round(struct bench_item *it, const struct bench_rig *b, unsigned round)
+static int renew(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
+                 struct err *err)
+{
+    int rc = runner_rebind(it->runner, set, err);
+
+    for (int t = 0; t < TEMPERATURES && rc == 0; t++)
+        if (b->wanted[t])
+            rc = timing_renew(b->rig, &it->timing[t], err);
+    return rc;
+}
+
+int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
+                     unsigned round)
 {
     struct err err = ERR_INIT;
-    int rc = 0;
+    int rc = set ? renew(it, b, set, &err) : 0;
 
     for (int t = 0; t < TEMPERATURES && rc == 0; t++) {
         if (!b->wanted[t])

@@ -20,11 +20,14 @@
 #define BATCH_SHARE 16
 #define BATCH_LIMIT ((uint64_t)10 << 30)
 
+#define MAX_PLACES 16 /* loads of a kernel set, one a round; more rounds start over */
+
 struct session {
     const struct benchmark_options *opt;
     const struct benchmark_sink *sink;
     struct device *device;
-    struct kernel_set *own, *set[BENCHMARK_SIDES];
+    struct kernel_set *own, *set[BENCHMARK_SIDES][MAX_PLACES];
+    unsigned places;
     struct clocks *clocks;
     struct timing_rig rig;
     struct ceilings ceilings;
@@ -66,13 +69,15 @@ static void close_device(struct session *s)
         ceilings_close(&s->ceilings);
     timing_rig_close(&s->rig);
     clocks_close(s->clocks);
-    for (unsigned i = 0; i < s->opt->sides; i++)
-        kernel_set_close(s->set[i]);
+    for (unsigned i = 0; i < BENCHMARK_SIDES; i++)
+        for (unsigned place = 0; place < MAX_PLACES; place++)
+            kernel_set_close(s->set[i][place]);
+    memset(s->set, 0, sizeof s->set);
     kernel_set_close(s->own);
     device_close(s->device);
     s->has_ceilings = false;
     s->clocks = NULL;
-    s->own = s->set[0] = s->set[1] = NULL;
+    s->own = NULL;
     s->device = NULL;
 }
 
@@ -176,6 +181,20 @@ static int open_rig(struct session *s, struct err *err)
     return 0;
 }
 
+/* Modules of a set are loaded when a round first wants them, so the sides take turns in memory. */
+static int open_sets(struct session *s, struct err *err)
+{
+    unsigned rounds = choose_rounds(s);
+
+    s->places = device_info(s->device)->kind == DEVICE_CPU ? 1 : rounds;
+    s->places = s->places < MAX_PLACES ? s->places : MAX_PLACES;
+    for (unsigned i = 0; i < s->opt->sides; i++)
+        for (unsigned place = 0; place < s->places; place++)
+            if (kernel_set_open(s->device, s->opt->kernels[i], &s->set[i][place], err) < 0)
+                return -1;
+    return 0;
+}
+
 static int open_device(struct session *s, struct err *err)
 {
     struct err why = ERR_INIT;
@@ -185,9 +204,8 @@ static int open_device(struct session *s, struct err *err)
         return -1;
     if (kernel_set_open(s->device, NULL, &s->own, err) < 0 || open_sheets(s, err) < 0)
         return -1;
-    for (unsigned i = 0; i < s->opt->sides; i++)
-        if (kernel_set_open(s->device, s->opt->kernels[i], &s->set[i], err) < 0)
-            return -1;
+    if (open_sets(s, err) < 0)
+        return -1;
     if (clocks_open(device_info(s->device), &s->clocks, &why) < 0)
         warn_no_clocks(s, &why);
     if (open_rig(s, err) < 0 || measure_device(s, err) < 0 || announce(s, err) < 0)
@@ -254,7 +272,7 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         if (it->rejected)
             continue;
         case_begin(s, it);
-        rc = bench_item_open(it, &s->bench, s->set[it->side], it->side ? it - 1 : NULL);
+        rc = bench_item_open(it, &s->bench, s->set[it->side][0], it->side ? it - 1 : NULL);
         nvtx_end(s->opt->nvtx);
         bytes += it->side && it[-1].runner ? 0 : it->bytes;
         if (rc < 0) {
@@ -265,6 +283,12 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         }
     }
     return 0;
+}
+
+static struct kernel_set *place_of(const struct session *s, const struct bench_item *it,
+                                   unsigned round)
+{
+    return s->places > 1 ? s->set[it->side][round % s->places] : NULL;
 }
 
 /* The order of a case's sides is turned each round, so that a drift within the pair cancels out. */
@@ -289,7 +313,7 @@ static int run_rounds(struct session *s, size_t from, size_t to, unsigned repeat
             if (it->rejected)
                 continue;
             case_begin(s, it);
-            rc = bench_item_round(it, &s->bench, r);
+            rc = bench_item_round(it, &s->bench, place_of(s, it, r), r);
             nvtx_end(s->opt->nvtx);
             if (rc < 0 && !device_works(s))
                 return 1;

@@ -7,8 +7,15 @@
  *     for a batch of cases that fits the memory together:
  *         warm each up, record its graphs
  *         for each round: every case cold and hot, of both sides when two kernel sets are
- *             compared (in turns A B, B A, so that drift hits both alike); then the sentinel
+ *             compared (in turns A B, B A, so that drift hits both alike; on the same buffers);
+ *             then the sentinel
  *         judge the timed buffers, settle the records, hand them out
+ *
+ * Where a kernel's code lies decides up to a fifth of the cold time of a short kernel: equal
+ * kernels loaded twice differ, always the same way. So on a GPU each round has a load of its own of
+ * every module. What is due to the place becomes scatter between rounds, which comparisons know
+ * about, and does not pass for a change of the kernel (Mytkowicz et al. 2009, "Producing wrong data
+ * without doing anything obviously wrong!").
  *
  * A case that is refused, fails or takes the device with it costs its own result: the device is
  * opened anew and the batch starts again without it. GB10's slow state ends the run.

@@ -86,8 +86,8 @@ static void see_launch(void *ctx, const struct launch *l)
 {
     struct runner *r = ctx;
     const struct kernel *k = l->kernel;
-    for (unsigned i = 0; i < r->nseen; i++)
-        if (r->seen[i] == k)
+    for (unsigned i = 0; i < r->nseen; i++) /* by name: it may have been loaded again */
+        if (strcmp(r->seen[i]->entry, k->entry) == 0)
             return;
     if (r->nseen == RECORD_MAX_KERNELS)
         return;
@@ -182,6 +182,11 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
     }
     *out = r;
     return 0;
+}
+
+int runner_rebind(struct runner *r, struct kernel_set *set, struct err *err)
+{
+    return find_kernels(r, set, err);
 }
 
 void runner_close(struct runner *r)

@@ -41,6 +41,9 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
                 const struct runner_options *opt, struct runner **out, struct err *err);
 void runner_close(struct runner *r);
 
+/* Takes the same kernels from another load of the set, where their code lies elsewhere. */
+int runner_rebind(struct runner *r, struct kernel_set *set, struct err *err);
+
 int runner_restore(struct runner *r,
                    struct err *err); /* initial contents and poison onto the device */
 /* In-stream restore of the INOUT and OUT buffers from a device-side copy: cheap, outside a timed

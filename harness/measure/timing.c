@@ -187,6 +187,28 @@ static int record_graph(struct timing_rig *rig, const struct timing *t, unsigned
     return rc;
 }
 
+static void free_graphs(struct timing *t)
+{
+    if (t->many != t->one)
+        graph_free(t->many);
+    graph_free(t->one);
+    t->one = t->many = NULL;
+}
+
+static int record_graphs(struct timing_rig *rig, struct timing *t, struct err *err)
+{
+    struct graph *many = NULL;
+
+    if (record_graph(rig, t, 1, &t->one, err) < 0)
+        return -1;
+    t->many = t->one;
+    if (t->launches > 1 && record_graph(rig, t, t->launches, &many, err) < 0)
+        return -1;
+    if (many)
+        t->many = many;
+    return 0;
+}
+
 static int restore_and_sync(struct timing_rig *rig, const struct timing *t, struct err *err)
 {
     if (t->subject.restore && t->subject.restore(t->subject.ctx, err) < 0)
@@ -259,19 +281,24 @@ int timing_begin(struct timing_rig *rig, const struct timing_subject *subject,
     if (params->temperature == BENCH_HOT && t->estimate_us < params->window_us)
         t->launches =
             (unsigned)fmin(ceil(params->window_us / t->estimate_us), params->max_launches);
-    if (record_graph(rig, t, 1, &t->one, err) < 0)
-        goto fail;
-    t->many = t->one;
-    if (t->launches > 1 && record_graph(rig, t, t->launches, &t->many, err) < 0) {
-        t->many = t->one;
-        goto fail;
-    }
-    if (choose_fillers(rig, t, err) < 0)
+    if (record_graphs(rig, t, err) < 0 || choose_fillers(rig, t, err) < 0)
         goto fail;
     return 0;
 fail:
     timing_end(t);
     return err_context(err, "%s", params->temperature == BENCH_COLD ? "cold" : "hot");
+}
+
+int timing_renew(struct timing_rig *rig, struct timing *t, struct err *err)
+{
+    if (emulated(rig))
+        return 0;
+    free_graphs(t);
+    /* The first launch of a graph uploads it, and that of a kernel its code. */
+    if (record_graphs(rig, t, err) < 0 || restore_and_sync(rig, t, err) < 0 ||
+        run_once(t, err) < 0 || run_many(t, err) < 0)
+        return -1;
+    return device_sync(rig->device, err);
 }
 
 int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struct err *err)
@@ -305,11 +332,8 @@ int timing_replay(const struct timing *t, bool single, struct err *err)
 
 void timing_end(struct timing *t)
 {
-    if (t->many != t->one)
-        graph_free(t->many);
-    graph_free(t->one);
+    free_graphs(t);
     free(t->sample);
-    t->one = t->many = NULL;
     t->sample = NULL;
     t->nsamples = t->capacity = 0;
 }

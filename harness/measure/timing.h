@@ -102,6 +102,9 @@ struct timing {
 /* Runs the subject a few times (first launch, warm-up, estimate) and records the graphs. */
 int timing_begin(struct timing_rig *rig, const struct timing_subject *subject,
                  const struct timing_params *params, struct timing *t, struct err *err);
+/* Records the graphs anew, because what the subject launches has changed; runs each once, outside
+   any window. */
+int timing_renew(struct timing_rig *rig, struct timing *t, struct err *err);
 /* Takes the samples of one round. */
 int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struct err *err);
 /* Runs once more what was timed, outside any window, so that its outputs can be judged: the

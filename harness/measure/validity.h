@@ -22,8 +22,8 @@ double run_clock_mhz(const struct bench_record *const *records, unsigned n);
  *
  * Not valid, with the reason: no sample; a sample that is NaN, infinite or not positive; every
  * sample throttled or at a low clock; a window of fewer than MIN_TICKS ticks; the whole interval
- * of the median below floor->least_us (NaN: no floor was measured, nothing is held against it). Valid
- * with a note: the interval did not close to `precision`, some samples were flagged.
+ * of the median below floor->least_us (NaN: no floor was measured, nothing is held against it).
+ * Valid with a note: the interval did not close to `precision`, some samples were flagged.
  */
 void bench_settle(struct bench_record *r, double reference_clock_mhz,
                   const struct roof_floor *floor, double precision);
