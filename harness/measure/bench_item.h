@@ -41,9 +41,9 @@ struct bench_item {
     size_t bytes; /* of its buffers */
 };
 
-/* Makes a verified case ready to be timed. `like` is an open item of the same case, closed with this
-   one: the two share buffers and golden; NULL: none. Returns -1 with `rejected` and `reason` set
-   when it cannot be; the caller finds out whether the device survived. */
+/* Makes a verified case ready to be timed. `like` is an open item of the same case, closed with
+   this one: the two share buffers and golden; NULL: none. Returns -1 with `rejected` and `reason`
+   set when it cannot be; the caller finds out whether the device survived. */
 int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                     const struct bench_item *like);
 void bench_item_close(struct bench_item *it); /* safe to call twice */
