@@ -4,8 +4,9 @@
  *
  *     posix_spawn   its vfork is a fork, so nobody learns that exec failed: a program that is
  *                   absent seems to start and to exit with 127
- *     signals       on aarch64 the frame lacks the processor's report of the access (ESR): read or
- *                   write stays open; an address that the host cannot have is reported as 0
+ *     signals       on aarch64 the frame lacks the processor's report of the access (ESR; 7.2 does,
+ *                   11.1 has it): read or write stays open; an address that the host cannot have
+ *                   is reported as 0
  *     time          code takes ten times as long, system calls do not
  */
 #ifndef TESTS_EMULATED_H

@@ -59,6 +59,8 @@ static void accesses_outside_name_the_buffer(void **state)
     l = with_buffer(&r, "null_store", p);
     expect_fault(&r, &l, WORDS(invalid("invalid write"), "null pointer"));
     l = with_buffer(&r, "wild_store", p);
+    expect_fault(&r, &l, WORDS("wild address 0x424242424240, in no buffer"));
+    l = with_buffer(&r, "beyond_store", p);
     expect_fault(&r, &l, WORDS(emulated() ? "invalid " : "wild address"));
     l = access_at(&r, "store_at", p, 99);
     cpu_submit(&r, &l);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "device/cpu/cpu_worker.h"
 
@@ -16,6 +17,7 @@ static void guards_are_whole_pages_and_stacks_an_odd_number_apart(void **state)
     static const size_t page[] = {4096, 16384, 65536};
 
     (void)state;
+    print_message("  this machine has pages of %ld bytes\n", sysconf(_SC_PAGESIZE));
     for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
         size_t guard = cpu_guard_bytes(page[i]);
 

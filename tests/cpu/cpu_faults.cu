@@ -3,7 +3,8 @@
 extern "C" __global__ void store_at(float *p, long long element) { p[element] = 1.0f; }
 extern "C" __global__ void load_at(float *p, long long element) { p[0] = p[element]; }
 extern "C" __global__ void null_store(float *p) { *(volatile float *)nullptr = p[0]; }
-extern "C" __global__ void wild_store(float *p) { *(float *)0x4242424242424240ull = p[0]; }
+extern "C" __global__ void wild_store(float *p) { *(float *)0x0000424242424240ull = p[0]; }
+extern "C" __global__ void beyond_store(float *p) { *(float *)0x4242424242424240ull = p[0]; }
 extern "C" __global__ void dynamic_store(int element)
 {
     extern __shared__ int s[];
