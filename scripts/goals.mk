@@ -1,7 +1,7 @@
 # What can be asked for; included by the Makefile. Goals that set up the machine run make again, so that
 # what was just installed is seen.
 
-.PHONY: all tests lint-clang setup verify check asan tsan nofma bench baseline clean help
+.PHONY: all tests lint-clang setup verify check aarch64 asan tsan nofma bench baseline clean help
 .SECONDARY:
 
 all: $(B)/deltarig $(CPU_SO) $(FATBIN)
@@ -28,6 +28,11 @@ asan tsan:
 	@scripts/setup build
 	@$(MAKE) -j$(JOBS) $(B)/$@/all
 	@$(B)/$@/deltarig verify --device cpu --tier smoke --out $(B)/$@/smoke.jsonl
+
+aarch64:
+	@scripts/setup build
+	@$(MAKE) -j$(JOBS) all
+	@scripts/check-aarch64 $(B)
 
 # Needs nvcc: the modules whose bits `deltarig compare --bits` holds against the CPU device's.
 nofma: $(FATBIN:$(B)/kernels/cuda/%=$(B)/kernels/cuda-nofma/%)

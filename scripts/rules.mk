@@ -73,16 +73,17 @@ FATBIN   := $(if $(NVCC),$(patsubst %.cu,$(B)/kernels/cuda/%.fatbin,$(notdir $(C
 PREPASS  := $(B)/tools/cuda-prepass
 vpath %.cu kernels/gb10 kernels/bench
 
+# HOSTCC: it runs while building; the rest may be built for another machine (scripts/check-aarch64).
 PREPASS_C := $(sort $(wildcard scripts/cuda-*.c))
 $(PREPASS): $(PREPASS_C) scripts/cuda-prepass.h
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) $(CFLAGS) $(PREPASS_C) -o $@
+	@$(HOSTCC) $(CFLAGS) $(PREPASS_C) -o $@
 
 $(B)/kernels/cpu/%.so: %.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
 	@mkdir -p $(@D)
 	@echo "  CPU     $<"
-	@scripts/build-cpu-module $< $@
+	@PREPASS="$(PREPASS)" scripts/build-cpu-module $< $@
 
 $(B)/kernels/cuda/%.fatbin: %.cu scripts/build-cuda-module
 	@mkdir -p $(@D)
@@ -149,12 +150,12 @@ $(B)/tests/%.so: tests/%.c $(FLAGS_STAMP)
 $(B)/tests/cpu/%.so: tests/cpu/%.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
 	@mkdir -p $(@D)
 	@echo "  CPU     $<"
-	@scripts/build-cpu-module $< $@
+	@PREPASS="$(PREPASS)" scripts/build-cpu-module $< $@
 
 $(B)/kernels/cpu-counting/%.so: %.cu $(PREPASS) scripts/build-cpu-module scripts/counting-c++ $(CPU_SHIM)
 	@mkdir -p $(@D)
 	@echo "  COUNT   $<"
-	@CXX=scripts/counting-c++ scripts/build-cpu-module $< $@
+	@PREPASS="$(PREPASS)" CXX=scripts/counting-c++ scripts/build-cpu-module $< $@
 
 DEPS := $(patsubst %.o,%.d,$(LIB_O) $(MAIN_O)) $(TEST_SO:.so=.d) $(CPU_SO:.so=.d) $(FATBIN:.fatbin=.d) \
         $(TEST_CPU:.so=.d) $(patsubst tests/%.c,$(B)/obj/tests/%.c.d,$(TEST_C)) $(SANITIZER_DEPS)
