@@ -117,7 +117,7 @@ $(B)/$(1)/deltarig: $(RUNTIME_C:%=$(B)/$(1)/obj/%.o) $$(SHARED_O)
 $(B)/$(1)/kernels/cpu/%.so: %.cu $(PREPASS) scripts/build-cpu-module $(CPU_SHIM)
 	@mkdir -p $$(@D)
 	@echo "  CPU     $$< ($(1))"
-	@PREPASS=$(PREPASS) scripts/build-cpu-module $$< $$@ --sanitize $(2)
+	@PREPASS="$(PREPASS)" scripts/build-cpu-module $$< $$@ --sanitize $(2)
 
 .PHONY: $(B)/$(1)/all
 $(B)/$(1)/all: $(B)/$(1)/deltarig $(CPU_SO:$(B)/%.so=$(B)/$(1)/%.so)
