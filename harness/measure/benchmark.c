@@ -285,10 +285,13 @@ static int open_batch(struct session *s, size_t from, size_t *to)
     return 0;
 }
 
+/* Each repeat pairs the places of the two sides anew, so that one unlucky pairing is not repeated. */
 static struct kernel_set *place_of(const struct session *s, const struct bench_item *it,
-                                   unsigned round)
+                                   unsigned repeat, unsigned round)
 {
-    return s->places > 1 ? s->set[it->side][round % s->places] : NULL;
+    unsigned shift = it->side ? repeat : 0;
+
+    return s->places > 1 ? s->set[it->side][(round + shift) % s->places] : NULL;
 }
 
 /* The order of a case's sides is turned each round, so that a drift within the pair cancels out. */
@@ -313,7 +316,7 @@ static int run_rounds(struct session *s, size_t from, size_t to, unsigned repeat
             if (it->rejected)
                 continue;
             case_begin(s, it);
-            rc = bench_item_round(it, &s->bench, place_of(s, it, r), r);
+            rc = bench_item_round(it, &s->bench, place_of(s, it, repeat, r), r);
             nvtx_end(s->opt->nvtx);
             if (rc < 0 && !device_works(s))
                 return 1;
