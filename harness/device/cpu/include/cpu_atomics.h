@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "cpu_abi.h"
+#include "cpu_vectors.h"
 
 namespace cpu
 {
@@ -101,13 +102,46 @@ template <class T> static inline T atomicCAS(T *p, T compare, T value)
     return cpu::atomic_update(p, [=](T old) -> T { return old == compare ? value : old; });
 }
 
+/* Each element on its own, in global memory (compute capability 9.0). */
+template <class V, class F> static inline V atomic_each(V *p, V v, F f)
+{
+    V old;
+    static_assert(sizeof(V) % sizeof(float) == 0, "vectors of float");
+    for (unsigned i = 0; i < sizeof(V) / sizeof(float); i++)
+        reinterpret_cast<float *>(&old)[i] =
+            f(reinterpret_cast<float *>(p) + i, reinterpret_cast<float *>(&v)[i]);
+    return old;
+}
+static inline float2 atomicAdd(float2 *p, float2 v)
+{
+    return atomic_each(p, v, [](float *a, float b) { return atomicAdd(a, b); });
+}
+static inline float4 atomicAdd(float4 *p, float4 v)
+{
+    return atomic_each(p, v, [](float *a, float b) { return atomicAdd(a, b); });
+}
+
 /* The scoped forms differ on the GPU in whom they order; here all are device-wide. */
-#define atomicAdd_block  atomicAdd
-#define atomicAdd_system atomicAdd
-#define atomicMax_block  atomicMax
-#define atomicMin_block  atomicMin
-#define atomicCAS_block  atomicCAS
-#define atomicExch_block atomicExch
+#define atomicAdd_block   atomicAdd
+#define atomicAdd_system  atomicAdd
+#define atomicSub_block   atomicSub
+#define atomicSub_system  atomicSub
+#define atomicMin_block   atomicMin
+#define atomicMin_system  atomicMin
+#define atomicMax_block   atomicMax
+#define atomicMax_system  atomicMax
+#define atomicAnd_block   atomicAnd
+#define atomicAnd_system  atomicAnd
+#define atomicOr_block    atomicOr
+#define atomicOr_system   atomicOr
+#define atomicXor_block   atomicXor
+#define atomicXor_system  atomicXor
+#define atomicExch_block  atomicExch
+#define atomicExch_system atomicExch
+#define atomicInc_block   atomicInc
+#define atomicDec_block   atomicDec
+#define atomicCAS_block   atomicCAS
+#define atomicCAS_system  atomicCAS
 
 template <class T> static inline T __ldg(const T *p)
 {

@@ -122,6 +122,31 @@ static inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n)
 {
     return (unsigned)(((uint64_t)hi << 32 | lo) >> (n & 31u));
 }
+/* The clamped forms shift by 32 at most, which leaves the other word. */
+static inline unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned n)
+{
+    return n >= 32u ? lo : __funnelshift_l(lo, hi, n);
+}
+static inline unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned n)
+{
+    return n >= 32u ? hi : __funnelshift_r(lo, hi, n);
+}
+static inline unsigned long long __brevll(unsigned long long x)
+{
+    return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
+}
+static inline int __rhadd(int a, int b)
+{
+    return (int)(((int64_t)a + b + 1) >> 1);
+}
+static inline unsigned __sad(int a, int b, unsigned c)
+{
+    return c + (unsigned)(a > b ? (int64_t)a - b : (int64_t)b - a);
+}
+static inline unsigned __usad(unsigned a, unsigned b, unsigned c)
+{
+    return c + (a > b ? a - b : b - a);
+}
 static inline int __mulhi(int a, int b)
 {
     return (int)((int64_t)a * b >> 32);
@@ -159,6 +184,18 @@ CPU_BIT_CAST(__float_as_uint, float, unsigned)
 CPU_BIT_CAST(__longlong_as_double, long long, double)
 CPU_BIT_CAST(__double_as_longlong, double, long long)
 #undef CPU_BIT_CAST
+static inline double __hiloint2double(int hi, int lo)
+{
+    return __longlong_as_double((long long)((uint64_t)(unsigned)hi << 32 | (unsigned)lo));
+}
+static inline int __double2hiint(double x)
+{
+    return (int)(__double_as_longlong(x) >> 32);
+}
+static inline int __double2loint(double x)
+{
+    return (int)__double_as_longlong(x);
+}
 
 /* Float to integer: NaN gives 0 and values out of range saturate, as cvt.{s,u}32.f32 does. */
 namespace cpu

@@ -289,6 +289,22 @@ CPU_INLINE double __dmul_rn(double a, double b)
 {
     return a * b;
 }
+CPU_INLINE double __dsub_rn(double a, double b)
+{
+    return a - b;
+}
+CPU_INLINE double __ddiv_rn(double a, double b)
+{
+    return a / b;
+}
+CPU_INLINE double __drcp_rn(double a)
+{
+    return 1.0 / a;
+}
+CPU_INLINE double __dsqrt_rn(double a)
+{
+    return __builtin_sqrt(a);
+}
 CPU_INLINE double __fma_rn(double a, double b, double c)
 {
     return fma(a, b, c);

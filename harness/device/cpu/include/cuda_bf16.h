@@ -7,7 +7,11 @@
 
 #pragma GCC system_header
 
-#include "cpu_narrow.h"
+#include "cpu_narrow_more.h"
+
+struct __attribute__((aligned(2))) __nv_bfloat16_raw {
+    unsigned short x;
+};
 
 struct __attribute__((aligned(2))) __nv_bfloat16 {
     unsigned short __x;
@@ -21,8 +25,15 @@ struct __attribute__((aligned(2))) __nv_bfloat16 {
     {
     }
     template <class I, std::enable_if_t<std::is_integral<I>::value, int> = 0>
-    __nv_bfloat16(I i) : __nv_bfloat16((double)i)
+    __nv_bfloat16(I i) : __nv_bfloat16(cpu::sticky(i))
     {
+    }
+    __nv_bfloat16(__nv_bfloat16_raw bits) : __x(bits.x)
+    {
+    }
+    operator __nv_bfloat16_raw() const
+    {
+        return {__x};
     }
     operator float() const
     {
@@ -92,6 +103,10 @@ static inline int __bfloat162int_rn(__nv_bfloat16 h)
 static inline int __bfloat162int_rz(__nv_bfloat16 h)
 {
     return __float2int_rz((float)h);
+}
+static inline unsigned __bfloat162uint_rz(__nv_bfloat16 h)
+{
+    return __float2uint_rz((float)h);
 }
 static inline unsigned __bfloat162uint_rn(__nv_bfloat16 h)
 {
@@ -166,5 +181,8 @@ static inline __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 
 {
     return {a.y, b.y};
 }
+
+CPU_NARROW_CONVERSIONS(__nv_bfloat16, bfloat16)
+CPU_NARROW_TO_WIDE(__nv_bfloat16, bfloat16)
 
 #endif

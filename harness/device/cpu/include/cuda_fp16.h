@@ -7,7 +7,11 @@
 
 #pragma GCC system_header
 
-#include "cpu_narrow.h"
+#include "cpu_narrow_more.h"
+
+struct __attribute__((aligned(2))) __half_raw {
+    unsigned short x;
+};
 
 struct __attribute__((aligned(2))) __half {
     unsigned short __x;
@@ -21,8 +25,15 @@ struct __attribute__((aligned(2))) __half {
     {
     }
     template <class I, std::enable_if_t<std::is_integral<I>::value, int> = 0>
-    __half(I i) : __half((double)i)
+    __half(I i) : __half(cpu::sticky(i))
     {
+    }
+    __half(__half_raw bits) : __x(bits.x)
+    {
+    }
+    operator __half_raw() const
+    {
+        return {__x};
     }
     operator float() const
     {
@@ -94,6 +105,10 @@ static inline int __half2int_rn(__half h)
 static inline int __half2int_rz(__half h)
 {
     return __float2int_rz((float)h);
+}
+static inline unsigned __half2uint_rz(__half h)
+{
+    return __float2uint_rz((float)h);
 }
 static inline unsigned __half2uint_rn(__half h)
 {
@@ -168,5 +183,8 @@ static inline __half2 __highs2half2(__half2 a, __half2 b)
 {
     return {a.y, b.y};
 }
+
+CPU_NARROW_CONVERSIONS(__half, half)
+CPU_NARROW_TO_WIDE(__half, half)
 
 #endif

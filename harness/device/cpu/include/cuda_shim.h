@@ -45,6 +45,8 @@
 #define __align__(n)         __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define __maxnreg__(n)
+#define __builtin_assume(e)   ((void)0)
+#define __assume(e)           ((void)0)
 #define __cluster_dims__(...) static_assert(false, "thread block clusters are not supported");
 
 #define CPU_TEXT_(x) #x
@@ -59,6 +61,7 @@ typedef unsigned int uint;
 #include "cpu_describe.h"
 #include "cpu_math.h"
 #include "cpu_ptx.h"
+#include "cpu_rounding.h"
 #include "cpu_thread.h"
 #include "cpu_vectors.h"
 #include "cpu_warp.h"
