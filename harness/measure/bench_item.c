@@ -104,12 +104,11 @@ void bench_item_close(struct bench_item *it)
 static int renew(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                  struct err *err)
 {
-    int rc = runner_rebind(it->runner, set, err);
-
-    for (int t = 0; t < TEMPERATURES && rc == 0; t++)
-        if (b->wanted[t])
-            rc = timing_renew(b->rig, &it->timing[t], err);
-    return rc;
+    if (!b->wanted[BENCH_COLD])
+        return 0;
+    if (runner_rebind(it->runner, set, err) < 0)
+        return -1;
+    return timing_renew(b->rig, &it->timing[BENCH_COLD], err);
 }
 
 int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,

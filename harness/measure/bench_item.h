@@ -47,7 +47,8 @@ struct bench_item {
 int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                     const struct bench_item *like);
 void bench_item_close(struct bench_item *it); /* safe to call twice */
-/* One round with the kernels of `set`, another load of the item's own; NULL: with those it has. */
+/* One round, its cold samples with the kernels of `set`, another load of the item's own; NULL: with
+   those it has. */
 int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                      unsigned round);
 /* Restores, runs what was timed, judges: sets verified_after, or rejects. */

@@ -17,7 +17,7 @@
 
 /* Of buffers in one batch: the host holds about six times that, the device twice; both
    are the same memory on an integrated GPU. More than the limit would only make rounds long. */
-#define BATCH_SHARE 16
+#define BATCH_SHARE 12
 #define BATCH_LIMIT ((uint64_t)10 << 30)
 
 #define MAX_PLACES 16 /* loads of a kernel set, one a round; more rounds start over */

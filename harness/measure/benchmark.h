@@ -12,8 +12,8 @@
  *         judge the timed buffers, settle the records, hand them out
  *
  * Where a kernel's code lies decides up to a fifth of the cold time of a short kernel: equal
- * kernels loaded twice differ, always the same way. So on a GPU each round has a load of its own of
- * every module. What is due to the place becomes scatter between rounds, which comparisons know
+ * kernels loaded twice differ, always the same way. So on a GPU each round's cold samples have a
+ * load of their own of every module (hot ones do not depend on it). What is due to the place becomes scatter between rounds, which comparisons know
  * about, and does not pass for a change of the kernel (Mytkowicz et al. 2009, "Producing wrong data
  * without doing anything obviously wrong!").
  *
