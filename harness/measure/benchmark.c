@@ -285,7 +285,7 @@ static int open_batch(struct session *s, size_t from, size_t *to)
     return 0;
 }
 
-/* Each repeat pairs the places of the two sides anew, so that one unlucky pairing is not repeated. */
+/* Each repeat pairs the places of the sides anew: an unlucky pairing does not come back. */
 static struct kernel_set *place_of(const struct session *s, const struct bench_item *it,
                                    unsigned repeat, unsigned round)
 {

@@ -13,9 +13,10 @@
  *
  * Where a kernel's code lies decides up to a fifth of the cold time of a short kernel: equal
  * kernels loaded twice differ, always the same way. So on a GPU each round's cold samples have a
- * load of their own of every module (hot ones do not depend on it). What is due to the place becomes scatter between rounds, which comparisons know
- * about, and does not pass for a change of the kernel (Mytkowicz et al. 2009, "Producing wrong data
- * without doing anything obviously wrong!").
+ * load of their own of every module (hot ones do not depend on it). What is due to the place
+ * becomes scatter between rounds, which comparisons know about, and does not pass for a change of
+ * the kernel (Mytkowicz et al. 2009, "Producing wrong data without doing anything obviously
+ * wrong!").
  *
  * A case that is refused, fails or takes the device with it costs its own result: the device is
  * opened anew and the batch starts again without it. GB10's slow state ends the run.
