@@ -264,6 +264,28 @@ static void other_circumstances_are_warned_about(void **state)
     assert_non_null(strstr(f->c.warnings.data, "other driver: base \"580.65\", new \"581.0\""));
     assert_non_null(strstr(f->c.warnings.data, "other harness compiler"));
     assert_non_null(strstr(f->c.warnings.data, "other board: base \"\", new \"GPU-2\""));
+    assert_null(strstr(f->c.warnings.data, "firmware")); /* neither says */
+    comparison_release(&f->c);
+    snprintf(f->set[0].run[0].device.firmware, 16, "96.00.A5");
+    assert_int_equal(comparison_make(&f->set[0], &f->set[1], &f->opt, &f->c, &f->err), 0);
+    assert_null(strstr(f->c.warnings.data, "firmware")); /* older records do not */
+    comparison_release(&f->c);
+    snprintf(f->set[1].run[0].device.firmware, 16, "97.00.01");
+    assert_int_equal(comparison_make(&f->set[0], &f->set[1], &f->opt, &f->c, &f->err), 0);
+    assert_non_null(
+        strstr(f->c.warnings.data, "other firmware: base \"96.00.A5\", new \"97.00.01\""));
+}
+
+static void records_of_other_cases_are_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    open_sides(f, H200, H200);
+    put_bench(f, 0, "op a=1", 50.0);
+    put_bench(f, 1, "op a=2", 50.0);
+    assert_int_equal(compare(f), -1);
+    assert_int_equal(f->err.kind, ERR_INPUT);
+    assert_non_null(strstr(f->err.text, "they are of other cases"));
 }
 
 /* --- verdicts, outputs, resources ------------------------------------------------------------- */
@@ -301,6 +323,8 @@ static void vanished_and_new_cases_are_listed(void **state)
     struct fixture *f = *state;
 
     open_sides(f, H200, H200);
+    put_verify(f, 0, "op a=0", VERDICT_PASS);
+    put_verify(f, 1, "op a=0", VERDICT_PASS);
     put_verify(f, 0, "op a=1", VERDICT_PASS);
     put_verify(f, 1, "op a=2", VERDICT_PASS);
     put_verify(f, 1, "op a=3", VERDICT_FAIL);
@@ -309,7 +333,7 @@ static void vanished_and_new_cases_are_listed(void **state)
     assert_true(f->c.verdict[0].worse && !f->c.verdict[0].next);
     assert_true(!f->c.verdict[1].worse && !f->c.verdict[1].base);
     assert_true(f->c.verdict[2].worse); /* a new case that fails is no improvement */
-    assert_true(comparison_empty(&f->c));
+    assert_false(comparison_empty(&f->c));
 }
 
 static void the_last_record_of_a_case_counts(void **state)
@@ -460,6 +484,7 @@ int main(void)
         TEST(two_devices_on_one_side_are_refused),
         TEST(two_processors_share_bits_not_times),
         TEST(other_circumstances_are_warned_about),
+        TEST(records_of_other_cases_are_refused),
         TEST(worse_verdicts_are_found),
         TEST(vanished_and_new_cases_are_listed),
         TEST(the_last_record_of_a_case_counts),

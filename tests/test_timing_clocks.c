@@ -23,6 +23,7 @@ static void test_readings(void **data)
     struct clocks *c = NULL;
     struct err err = ERR_INIT;
     int (*users)(void);
+    char firmware[48];
 
     (void)data;
     if (clocks_open_with(FAKE, &known, &c, &err) < 0)
@@ -35,6 +36,10 @@ static void test_readings(void **data)
     assert_true(isnan(r.energy_j)); /* not in the library */
     assert_true(r.throttle_known);
     assert_int_equal(r.throttle, 0x20);
+    clocks_firmware(c, firmware, sizeof firmware);
+    assert_string_equal(firmware, "96.00.A5.00.03");
+    clocks_firmware(c, firmware, 4); /* refused: too short */
+    assert_string_equal(firmware, "");
     clocks_close(c);
     symbol = dlsym(library, "fake_nvml_users");
     memcpy(&users, &symbol, sizeof users);
@@ -59,6 +64,7 @@ static void test_absence(void **data)
     const struct device_info other = {.kind = DEVICE_CUDA, .uuid = "GPU-other"};
     const struct device_info cpu = {.kind = DEVICE_CPU, .spec = "cpu"};
     struct clock_reading r;
+    char firmware[48] = "x";
 
     (void)data;
     assert_absent(FAKE, &other, "nvmlDeviceGetHandleByUUID: Not Found");
@@ -69,6 +75,8 @@ static void test_absence(void **data)
     assert_true(isnan(r.sm_mhz) && isnan(r.temperature_c));
     assert_false(r.throttle_known);
     clocks_close(NULL);
+    clocks_firmware(NULL, firmware, sizeof firmware);
+    assert_string_equal(firmware, "");
 }
 
 static void assert_text(uint64_t reasons, const char *expected)

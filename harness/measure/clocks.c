@@ -60,6 +60,7 @@ struct clocks {
     int (*power)(struct nvml_device *device, unsigned *milliwatts);
     int (*energy)(struct nvml_device *device, unsigned long long *millijoules);
     int (*throttle)(struct nvml_device *device, unsigned long long *reasons);
+    int (*vbios)(struct nvml_device *device, char *version, unsigned length);
 };
 
 /* The first of the two names that the library has, as a function pointer at `out`; none leaves
@@ -85,6 +86,7 @@ static void bind_all(struct clocks *c)
     bind(c->library, &c->energy, "nvmlDeviceGetTotalEnergyConsumption", NULL);
     bind(c->library, &c->throttle, "nvmlDeviceGetCurrentClocksEventReasons",
          "nvmlDeviceGetCurrentClocksThrottleReasons");
+    bind(c->library, &c->vbios, "nvmlDeviceGetVbiosVersion", NULL);
 }
 
 static int check(const struct clocks *c, const char *call, int result, struct err *err)
@@ -136,6 +138,12 @@ void clocks_close(struct clocks *c)
     c->shutdown();
     dlclose(c->library);
     free(c);
+}
+
+void clocks_firmware(const struct clocks *c, char *out, size_t n)
+{
+    if (!c || !c->vbios || c->vbios(c->device, out, (unsigned)n) != NVML_SUCCESS)
+        snprintf(out, n, "%s", "");
 }
 
 static double clock_mhz(struct clocks *c, int type)

@@ -6,6 +6,7 @@
 #define MEASURE_CLOCKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -29,6 +30,9 @@ void clocks_close(struct clocks *c); /* NULL allowed */
 
 /* Reads what there is; all NAN for a NULL `c`. */
 void clocks_read(struct clocks *c, struct clock_reading *out);
+
+/* The version of the device's VBIOS; "" for a NULL `c` and where NVML does not say. */
+void clocks_firmware(const struct clocks *c, char *out, size_t n);
 
 /* The reasons that mean the hardware slowed itself down (thermal, power brake, hardware
    slowdown). A software power cap or an idle clock is not among them: those show in the clock

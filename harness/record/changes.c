@@ -92,6 +92,8 @@ static void warn(const struct record_set *base, const struct record_set *next, d
     const char *flags_b = kernel_flags(next);
 
     warn_if_other(out, "driver", a->device.driver, b->device.driver);
+    if (a->device.firmware[0] && b->device.firmware[0])
+        warn_if_other(out, "firmware", a->device.firmware, b->device.firmware);
     warn_if_other(out, "board", a->device.uuid, b->device.uuid);
     warn_if_other(out, "harness compiler", a->prov.compiler, b->prov.compiler);
     if (flags_a[0] && flags_b[0])
@@ -138,6 +140,9 @@ int comparison_make(const struct record_set *base, const struct record_set *next
     changes_of_verdicts(base, next, opt, out);
     changes_of_timings(base, next, opt, same_times, out);
     changes_of_resources(base, next, out);
+    if (a && b && same_times && !opt->common && comparison_empty(out))
+        return err_set(err, ERR_INPUT,
+                       "no case of the base is among the new records: they are of other cases");
     if (out->timings_apart)
         text_add(
             &out->warnings,

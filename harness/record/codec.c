@@ -288,6 +288,8 @@ int codec_read(const json_t *json, const struct field *table, void *object, stru
     for (const struct field *f = table; f->key; f++) {
         const json_t *v = json_object_get(json, f->key);
 
+        if (!v && f->optional)
+            continue;
         if (!v)
             return err_set(err, ERR_INPUT, "key \"%s\" is missing", f->key);
         if (read_value(v, f, (char *)object + f->offset, err) < 0)

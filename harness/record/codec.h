@@ -10,6 +10,7 @@
 #define RECORD_CODEC_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -33,12 +34,19 @@ struct field {
     const char *key;
     enum field_type type;
     size_t offset, size;
+    bool optional; /* records of before it was there lack it: it stays as it is, empty */
 };
 
 #define FIELD(owner, member, json_key, kind)                                                       \
     {                                                                                              \
         .key = json_key, .type = kind, .offset = offsetof(struct owner, member),                   \
         .size = sizeof(((struct owner *)NULL)->member)                                             \
+    }
+
+#define LATER_FIELD(owner, member, json_key, kind)                                                 \
+    {                                                                                              \
+        .key = json_key, .type = kind, .offset = offsetof(struct owner, member),                   \
+        .size = sizeof(((struct owner *)NULL)->member), .optional = true                           \
     }
 
 /* Tables end with a NULL key. Appends `"key":value` for each, separated by commas, no braces. */

@@ -58,7 +58,8 @@ struct device_stamp {
     int cc_major, cc_minor;
     uint32_t sm_count;
     uint64_t memory_bytes, l2_bytes;
-    bool emulated; /* the CPU device: its times are wall times of an emulation */
+    char firmware[48]; /* of the GPU: the version of its VBIOS; "" when unknown */
+    bool emulated;     /* the CPU device: its times are wall times of an emulation */
 };
 
 struct kernel_stamp {

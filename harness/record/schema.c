@@ -26,6 +26,7 @@ const struct field schema_device[] = {
     FIELD(device_stamp, memory_bytes, "memory_bytes", FIELD_U64),
     FIELD(device_stamp, l2_bytes, "l2_bytes", FIELD_U64),
     FIELD(device_stamp, emulated, "emulated", FIELD_BOOL),
+    LATER_FIELD(device_stamp, firmware, "firmware", FIELD_TEXT),
     {.key = NULL},
 };
 
