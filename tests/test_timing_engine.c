@@ -210,7 +210,8 @@ static const struct device_ops sim_ops = {
 
 struct fixture {
     struct sim sim;
-    struct sim_kernel read, empty, kernel;
+    struct sim_kernel read, empty, kernel, reloaded; /* reloaded: the kernel at another place */
+    bool elsewhere;                                  /* it is the one that is launched */
     struct timing_rig rig;
     struct timing_subject subject;
     bool launch_fails;
@@ -234,7 +235,7 @@ static int launch_subject(void *ctx, struct err *err)
 
     if (f->launch_fails)
         return err_set(err, ERR_REFUSED, "simulated refusal");
-    launch_init(&l, &f->kernel.base);
+    launch_init(&l, f->elsewhere ? &f->reloaded.base : &f->kernel.base);
     return launch_submit(&l, err);
 }
 
@@ -267,6 +268,8 @@ static int set_up(void **data)
     f->kernel.base = sim_kernel_of(&f->sim, "subject", "");
     f->kernel.cold_us = 40;
     f->kernel.hot_us = 10;
+    f->reloaded = f->kernel;
+    f->reloaded.cold_us = 48;
     f->subject = (struct timing_subject){launch_subject, restore_subject, f};
     if (timing_rig_open(&f->sim.base, &f->read.base, &f->empty.base, NULL, &f->rig, &err) < 0)
         fail_msg("%s", err.text);
@@ -376,6 +379,30 @@ static void test_state_is_restored_before_each_sample(void **data)
     timing_end(&t);
 }
 
+/* A graph keeps the kernels that it was recorded with, until it is recorded anew. */
+static void test_kernels_loaded_anew_are_timed_once_renewed(void **data)
+{
+    struct fixture *f = *data;
+    struct timing t;
+    struct err err = ERR_INIT;
+    unsigned before;
+
+    begin(f, BENCH_COLD, &t);
+    f->elsewhere = true;
+    one_round(f, &t, 0);
+    assert_near(t.sample[0].us, 40, TICK_US);
+    before = t.nsamples;
+    if (timing_renew(&f->rig, &t, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(t.nsamples, before); /* its runs are no samples */
+    one_round(f, &t, 1);
+    assert_near(t.sample[before].us, 48, TICK_US);
+    f->launch_fails = true;
+    assert_int_equal(timing_renew(&f->rig, &t, &err), -1);
+    assert_string_equal(err.text, "simulated refusal");
+    timing_end(&t);
+}
+
 static void test_short_kernels_stay_resolved(void **data)
 {
     struct fixture *f = *data;
@@ -482,6 +509,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_hot_runs_many_and_is_warm, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_state_is_restored_before_each_sample, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_kernels_loaded_anew_are_timed_once_renewed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_short_kernels_stay_resolved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_long_kernel_is_not_multiplied, set_up, tear_down),

@@ -104,11 +104,13 @@ void bench_item_close(struct bench_item *it)
 static int renew(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                  struct err *err)
 {
-    if (!b->wanted[BENCH_COLD])
-        return 0;
+    struct timing *cold = &it->timing[BENCH_COLD];
+
+    if (!b->wanted[BENCH_COLD] || cold->estimate_us > cold->params.long_run_us)
+        return 0; /* fetching the code is nothing in a long run */
     if (runner_rebind(it->runner, set, err) < 0)
         return -1;
-    return timing_renew(b->rig, &it->timing[BENCH_COLD], err);
+    return timing_renew(b->rig, cold, err);
 }
 
 int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,

@@ -296,7 +296,7 @@ int timing_renew(struct timing_rig *rig, struct timing *t, struct err *err)
     free_graphs(t);
     /* The first launch of a graph uploads it, and that of a kernel its code. */
     if (record_graphs(rig, t, err) < 0 || restore_and_sync(rig, t, err) < 0 ||
-        run_once(t, err) < 0 || run_many(t, err) < 0)
+        run_once(t, err) < 0 || (t->many != t->one && run_many(t, err) < 0))
         return -1;
     return device_sync(rig->device, err);
 }
