@@ -82,27 +82,20 @@ static inline int sim_launch(struct device *dev, const struct launch *l, struct 
 static inline int sim_alloc(struct device *dev, size_t bytes, const char *label, dev_ptr *out,
                             struct err *err)
 {
-    (void)dev;
-    (void)label;
-    (void)err;
+    (void)dev, (void)label, (void)err;
     *out = bytes;
     return 0;
 }
 
 static inline void sim_free(struct device *dev, dev_ptr ptr)
 {
-    (void)dev;
-    (void)ptr;
+    (void)dev, (void)ptr;
 }
 
 static inline int sim_fill32(struct device *dev, dev_ptr dst, uint32_t word, size_t words,
                              struct err *err)
 {
-    (void)dev;
-    (void)dst;
-    (void)word;
-    (void)words;
-    (void)err;
+    (void)dev, (void)dst, (void)word, (void)words, (void)err;
     return 0;
 }
 
