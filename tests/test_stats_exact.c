@@ -24,6 +24,7 @@ static void medians_and_quantiles(void **state)
     static const double odd[] = {3, 1, 2};
     static const double even[] = {4, 1, 3, 2};
     static const double five[] = {10, 20, 30, 40, 50};
+    static const double infinite[] = {1, INF64, INF64, INF64};
 
     (void)state;
     assert_true(stats_median(odd, 3) == 2.0);
@@ -32,6 +33,9 @@ static void medians_and_quantiles(void **state)
     assert_true(stats_quantile(five, 5, 1.0) == 50.0);
     near(stats_quantile(five, 5, 0.1), 14.0, 1e-12);
     near(stats_quantile(even, 4, 0.25), 1.75, 1e-12);
+    assert_true(stats_quantile(infinite, 4, 0.5) == INF64);
+    assert_true(stats_quantile(infinite, 4, 0.1) == INF64);
+    assert_true(stats_quantile(infinite, 4, 0.0) == 1.0);
     assert_true(stats_mad(five, 5) == 10.0);
 }
 

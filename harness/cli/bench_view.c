@@ -161,16 +161,25 @@ void aa_report(struct aa *a, unsigned repeat)
     free(out);
 }
 
+static void print_slowdown(double share)
+{
+    if (isinf(share)) /* too few rounds */
+        printf("none");
+    else
+        printf("%.2f%%", 100 * share);
+}
+
 void aa_total(const struct aa *a)
 {
     printf("A/A: %u comparisons of %zu rows:", a->reported, a->rows);
     for (int c = 0; c <= CHANGE_INVALID; c++)
         printf(" %s %u", change_name((enum change)c), a->count[c]);
     printf("; called although nothing changed: %u of %zu\n", a->called, a->rows * a->reported);
-    if (a->ndetectable)
-        printf(
-            "smallest slowdown that a row would have shown: %.2f%% in half of them, %.2f%% in nine "
-            "of ten\n",
-            100 * stats_quantile(a->detectable, a->ndetectable, 0.5),
-            100 * stats_quantile(a->detectable, a->ndetectable, 0.9));
+    if (!a->ndetectable)
+        return;
+    printf("smallest slowdown that a row would have shown: ");
+    print_slowdown(stats_quantile(a->detectable, a->ndetectable, 0.5));
+    printf(" in half of them, ");
+    print_slowdown(stats_quantile(a->detectable, a->ndetectable, 0.9));
+    printf(" in nine of ten\n");
 }

@@ -47,7 +47,7 @@ static double quantile_of(const double *s, size_t n, double p)
     size_t below = (size_t)position;
     double share = position - (double)below;
 
-    if (share == 0.0 || below + 1 >= n) /* no 0 * inf */
+    if (share == 0.0 || below + 1 >= n || s[below] == s[below + 1]) /* no 0 * inf, no inf - inf */
         return s[below];
     return s[below] + share * (s[below + 1] - s[below]);
 }
