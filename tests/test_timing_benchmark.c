@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "device/kernel_set.h"
 #include "measure/benchmark.h"
+#include "measure/runner.h"
 
 /* After the headers: it has a macro of the name of a function of problem/golden.h. */
 #include <cmocka.h>
@@ -239,6 +241,54 @@ static void test_a_launch_that_fails_while_timed_is_no_time(void **data)
         fail_msg("%s", s.record[0].reason);
 }
 
+static struct kernel_set *open_set(struct device *device, const char *dir)
+{
+    struct kernel_set *set;
+    struct err err = ERR_INIT;
+
+    if (kernel_set_open(device, dir, &set, &err) < 0)
+        fail_msg("%s", err.text);
+    return set;
+}
+
+/* Another load of a set is taken when its files are the same, not when one has changed since. */
+static void test_another_load_must_be_the_same_code(void **data)
+{
+    static const char dir[] = "build/tests/bench-rebind";
+    static const char kernel[] =
+        "extern \"C\" __global__ void kda_fill_f32(float *dst, unsigned int n, float value) {}\n";
+    const struct runner_options opt = {.workers = 1};
+    struct case_list cases;
+    struct kernel_set *first, *same, *changed;
+    struct device *device;
+    struct runner *r;
+    struct err err = ERR_INIT;
+
+    (void)data;
+    case_list_init(&cases);
+    write_set(dir, kernel);
+    if (case_line_expand(CASE, TIER_SMOKE, &cases, &err) < 0 ||
+        device_open("cpu", &device, &err) < 0)
+        fail_msg("%s", err.text);
+    first = open_set(device, dir);
+    same = open_set(device, dir);
+    if (runner_open(device, first, &cases.items[0], &opt, &r, &err) < 0 ||
+        runner_rebind(r, same, &err) < 0)
+        fail_msg("%s", err.text);
+    write_set(dir, "/* changed */ extern \"C\" __global__ void kda_fill_f32(float *dst, unsigned "
+                   "int n, float value) { dst[0] = value; }\n");
+    changed = open_set(device, dir);
+    assert_int_equal(runner_rebind(r, changed, &err), -1);
+    assert_int_equal(err.kind, ERR_INPUT);
+    assert_non_null(strstr(err.text, "kda_fill_f32 was changed while it was timed"));
+    runner_close(r);
+    kernel_set_close(changed);
+    kernel_set_close(same);
+    kernel_set_close(first);
+    device_close(device);
+    case_list_release(&cases);
+}
+
 static void test_an_absent_kernel_is_no_result(void **data)
 {
     static const char dir[] = "build/tests/bench-absent";
@@ -261,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_a_wrong_kernel_is_not),
         cmocka_unit_test(test_a_kernel_that_goes_wrong_while_timed_is_not_believed),
         cmocka_unit_test(test_a_launch_that_fails_while_timed_is_no_time),
+        cmocka_unit_test(test_another_load_must_be_the_same_code),
         cmocka_unit_test(test_an_absent_kernel_is_no_result),
     };
 

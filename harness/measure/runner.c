@@ -184,9 +184,23 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
     return 0;
 }
 
+/* A module may be rebuilt while a long run goes on. */
+static bool same_code(const struct kernel *a, const struct kernel *b)
+{
+    return a == NULL || b == NULL ? a == b : hash_equal(a->content, b->content);
+}
+
 int runner_rebind(struct runner *r, struct kernel_set *set, struct err *err)
 {
-    return find_kernels(r, set, err);
+    const struct kernel *before[OPERATOR_MAX_ENTRIES];
+    memcpy(before, r->kernel, sizeof(before));
+    if (find_kernels(r, set, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < OPERATOR_MAX_ENTRIES; i++)
+        if (!same_code(before[i], r->kernel[i]))
+            return err_set(err, ERR_INPUT, "the module of %s was changed while it was timed",
+                           r->problem.tc.op->entries[i].entry);
+    return 0;
 }
 
 void runner_close(struct runner *r)

@@ -41,7 +41,8 @@ int runner_open(struct device *dev, struct kernel_set *set, const struct test_ca
                 const struct runner_options *opt, struct runner **out, struct err *err);
 void runner_close(struct runner *r);
 
-/* Takes the same kernels from another load of the set, where their code lies elsewhere. */
+/* Takes the same kernels from another load of the set, where their code lies elsewhere. ERR_INPUT
+   when a module's file is no longer the same. */
 int runner_rebind(struct runner *r, struct kernel_set *set, struct err *err);
 
 int runner_restore(struct runner *r,
