@@ -48,7 +48,7 @@ static double channel_scale(size_t channel)
 
 void scale_value_channels(struct buffer *b, size_t channels, size_t first, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, first + i,
                     channel_scale(i % channels) * dtype_load(b->dtype, b->init, first + i));
 }

@@ -19,14 +19,14 @@ enum fill { FILL_UNIT, FILL_NORMAL, FILL_CANCEL, FILL_SCALED, FILL_INTEGER };
 /* Row after row another power of two, from 2^-40 to 2^40. */
 static void scale_rows(struct buffer *b)
 {
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < b->count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, i,
                     ldexp(dtype_load(b->dtype, b->init, i), ((int)(i / b->dim[1] % 5) - 2) * 20));
 }
 
 static void fill_integers(struct buffer *b, uint64_t key)
 {
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < b->count && !b->hollow; i++)
         dtype_store(b->dtype, b->init, i,
                     (double)rng_below(key, i, 2 * INTEGER_MOST + 1) - INTEGER_MOST);
 }
