@@ -343,6 +343,7 @@ static int run(const struct args *a, const struct case_list *cases, struct outpu
     rc = discard_defaults(a, o, &err);
     if (rc == 0)
         rc = benchmark_run(&opt, cases, &sink, &err);
+    sink_progress(o, ""); /* when it had to stop, its last words still stand there */
     for (unsigned i = 0; i < o->sides; i++)
         store_close(o->store[i]);
     nvtx_close(opt.nvtx);
