@@ -267,7 +267,6 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         int rc;
 
         progress(s, "preparing %zu of %zu", i, s->nitems);
-
         *to = i;
         if (it->rejected)
             continue;
@@ -285,7 +284,8 @@ static int open_batch(struct session *s, size_t from, size_t *to)
     return 0;
 }
 
-/* Each repeat pairs the places of the sides anew: an unlucky pairing does not come back. */
+/* Each repeat pairs the places of the sides anew: an unlucky pairing comes back only after as many
+   repeats as there are places. */
 static struct kernel_set *place_of(const struct session *s, const struct bench_item *it,
                                    unsigned repeat, unsigned round)
 {
