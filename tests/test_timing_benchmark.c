@@ -191,9 +191,8 @@ static void test_a_wrong_kernel_is_not(void **data)
 
 /* A kernel that is right for its first launches, so passes before it is timed, and then does
    `later` instead. */
-static void run_changing(const char *dir, const char *later, struct seen *s)
+static void write_changing(const char *dir, const char *later)
 {
-    struct benchmark_options opt = {.sides = 1, .hot = true, .kernels = {dir}};
     char source[1024];
 
     snprintf(source, sizeof source,
@@ -211,6 +210,13 @@ static void run_changing(const char *dir, const char *later, struct seen *s)
              "}\n",
              later);
     write_set(dir, source);
+}
+
+static void run_changing(const char *dir, const char *later, struct seen *s)
+{
+    struct benchmark_options opt = {.sides = 1, .hot = true, .kernels = {dir}};
+
+    write_changing(dir, later);
     run_case(&opt, CASE, s);
     assert_int_equal(s->results, 1);
     assert_false(s->record[0].valid);
@@ -227,6 +233,31 @@ static void test_a_kernel_that_goes_wrong_while_timed_is_not_believed(void **dat
     if (!strstr(s.record[0].reason, "after the timed loop: FAIL: "))
         fail_msg("%s", s.record[0].reason);
     assert_false(s.record[0].verified_after);
+}
+
+/* Both sides of a comparison have the same buffers, and one of them writes in front of one. */
+static void test_damage_to_shared_buffers_is_charged_to_who_does_it(void **data)
+{
+    static const char dir[] = "build/tests/bench-damage";
+    struct benchmark_options opt = {.sides = 2, .hot = true, .kernels = {dir, NULL}};
+    struct seen s;
+
+    (void)data;
+    write_changing(dir, "if (i == 0) dst[-1] = 0;");
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.results, 2);
+    assert_false(s.record[0].valid);
+    assert_non_null(strstr(s.record[0].reason, "after the timed loop: FAIL: "));
+    if (!s.record[1].valid)
+        fail_msg("%s", s.record[1].reason);
+    assert_true(s.record[1].verified_after);
+
+    write_changing(dir, "if (i == 0 && launches == 21u) dst[-1] = 0;"); /* once: nobody knows who */
+    run_case(&opt, CASE, &s);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_false(s.record[i].valid);
+        assert_non_null(strstr(s.record[i].reason, "one of the two sides did this"));
+    }
 }
 
 /* A launch that fails is no fast sample. */
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_two_sides_get_the_same_rounds),
         cmocka_unit_test(test_a_wrong_kernel_is_not),
         cmocka_unit_test(test_a_kernel_that_goes_wrong_while_timed_is_not_believed),
+        cmocka_unit_test(test_damage_to_shared_buffers_is_charged_to_who_does_it),
         cmocka_unit_test(test_a_launch_that_fails_while_timed_is_no_time),
         cmocka_unit_test(test_another_load_must_be_the_same_code),
         cmocka_unit_test(test_an_absent_kernel_is_no_result),

@@ -43,6 +43,14 @@ static int upload_side(const struct fenced *f, size_t first, size_t n, struct er
     return device_upload(f->device, f->base + first, bytes, n, err);
 }
 
+int fenced_mend(const struct fenced *f, struct err *err)
+{
+    if (upload_side(f, 0, f->before, err) < 0 ||
+        upload_side(f, f->before + f->bytes, f->after, err) < 0)
+        return err_context(err, "canaries of buffer %s", f->label);
+    return 0;
+}
+
 static void forbid(const struct fenced *f, bool yes)
 {
     const unsigned char *before = (const unsigned char *)(uintptr_t)f->base;
@@ -74,10 +82,9 @@ int fenced_alloc(struct device *dev, size_t bytes, const char *label, struct fen
     if (device_alloc(dev, f.before + bytes + f.after, label, &f.base, err) < 0)
         return err_context(err, "buffer %s", label);
     f.ptr = f.base + f.before;
-    if (upload_side(&f, 0, f.before, err) < 0 ||
-        upload_side(&f, f.before + bytes, f.after, err) < 0) {
+    if (fenced_mend(&f, err) < 0) {
         fenced_free(&f);
-        return err_context(err, "canaries of buffer %s", label);
+        return -1;
     }
     forbid(&f, true);
     *out = f;

@@ -21,6 +21,8 @@ struct fenced {
 int fenced_alloc(struct device *dev, size_t bytes, const char *label, struct fenced *out,
                  struct err *err);
 void fenced_free(struct fenced *f);
+/* Writes the canaries again, whatever became of them. */
+int fenced_mend(const struct fenced *f, struct err *err);
 
 /* 0 and *hit = false when the canaries are intact; *hit = true and `err` (ERR_FAULT) says
    which side, at which distance in bytes, and the value found. -1 when the download failed. */

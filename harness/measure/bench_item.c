@@ -139,17 +139,29 @@ void bench_item_reset(struct bench_item *it)
 
 /* Where runs build on one another the golden holds after one of them; else any number of runs
    leaves it. */
-static int finish_one(struct bench_item *it, enum temperature t)
+static int run_and_judge(struct bench_item *it, enum temperature t, struct verify_record *rec,
+                         struct err *err)
+{
+    memset(rec, 0, sizeof *rec);
+    if (timing_replay(&it->timing[t], it->in_place, err) < 0 || runner_collect(it->runner, err) < 0)
+        return -1;
+    return runner_judge(it->runner, rec, err);
+}
+
+static int finish_one(struct bench_item *it, enum temperature t, bool shared)
 {
     struct verify_record rec;
     struct err err = ERR_INIT;
     char text[400];
 
-    memset(&rec, 0, sizeof rec);
-    if (runner_restore_fast(it->runner, &err) < 0 ||
-        timing_replay(&it->timing[t], it->in_place, &err) < 0 ||
-        runner_collect(it->runner, &err) < 0 || runner_judge(it->runner, &rec, &err) < 0)
+    if (runner_restore_fast(it->runner, &err) < 0 || run_and_judge(it, t, &rec, &err) < 0)
         return reject(it, "after the timed loop", err.text);
+    if (rec.verdict != VERDICT_PASS && shared) {
+        snprintf(it->damage, sizeof it->damage, "%s: %.400s", verdict_name(rec.verdict),
+                 rec.reason);
+        if (runner_mend(it->runner, &err) < 0 || run_and_judge(it, t, &rec, &err) < 0)
+            return reject(it, "after the timed loop", err.text);
+    }
     if (rec.verdict != VERDICT_PASS) {
         snprintf(text, sizeof text, "%s: %.380s", verdict_name(rec.verdict), rec.reason);
         return reject(it, "after the timed loop", text);
@@ -158,14 +170,27 @@ static int finish_one(struct bench_item *it, enum temperature t)
     return 0;
 }
 
-int bench_item_finish(struct bench_item *it, const struct bench_rig *b)
+void bench_item_settle_damage(struct bench_item *a, struct bench_item *b)
+{
+    const char *what = a->damage[0] ? a->damage : b->damage;
+    char text[400];
+
+    if (!what[0] || a->rejected || b->rejected)
+        return;
+    snprintf(text, sizeof text, "one of the two sides did this, time each alone: %.340s", what);
+    reject(a, "after the timed loops", text);
+    reject(b, "after the timed loops", text);
+}
+
+int bench_item_finish(struct bench_item *it, const struct bench_rig *b, bool shared)
 {
     int rc = 0;
 
+    it->damage[0] = '\0';
     nvtx_phase_begin(b->nvtx, NVTX_COMPARE, it->bytes);
     for (int t = 0; t < TEMPERATURES && rc == 0; t++)
         if (b->wanted[t])
-            rc = finish_one(it, (enum temperature)t);
+            rc = finish_one(it, (enum temperature)t, shared);
     nvtx_end(b->nvtx);
     return rc;
 }

@@ -37,6 +37,8 @@ struct bench_item {
     struct cost cost;
     bool in_place; /* it has buffers that a run reads and writes */
     bool verified_after[TEMPERATURES];
+    char damage
+        [512]; /* what the timed loops of those who share the buffers did to them; "" nothing */
     double module_load_us;
     size_t bytes; /* of its buffers */
 };
@@ -51,8 +53,13 @@ void bench_item_close(struct bench_item *it); /* safe to call twice */
    those it has. */
 int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct kernel_set *set,
                      unsigned round);
-/* Restores, runs what was timed, judges: sets verified_after, or rejects. */
-int bench_item_finish(struct bench_item *it, const struct bench_rig *b);
+/* Restores, runs what was timed, judges: sets verified_after, or rejects. What is found on buffers
+   that are shared may be another's doing: all is mended then, and what it runs now decides. If that
+   is right, `damage` says what was found. */
+int bench_item_finish(struct bench_item *it, const struct bench_rig *b, bool shared);
+/* For both sides of a case once both are finished: damage that neither of them repeats is nobody's
+   to show, and neither time is to be believed. */
+void bench_item_settle_damage(struct bench_item *a, struct bench_item *b);
 /* Forgets the samples, so that the rounds can start anew. */
 void bench_item_reset(struct bench_item *it);
 

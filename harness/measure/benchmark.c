@@ -330,15 +330,19 @@ static int run_rounds(struct session *s, size_t from, size_t to, unsigned repeat
 /* Judges what the timed loops left; returns as run_rounds(). */
 static int finish_batch(struct session *s, size_t from, size_t to)
 {
+    bool two = s->opt->sides == 2;
+
     for (size_t i = from; i < to; i++) {
         if (s->item[i].rejected)
             continue;
         case_begin(s, &s->item[i]);
-        bench_item_finish(&s->item[i], &s->bench);
+        bench_item_finish(&s->item[i], &s->bench, two);
         nvtx_end(s->opt->nvtx);
         if (s->item[i].rejected && !device_works(s))
             return 1;
     }
+    for (size_t i = from; i < to && two; i += 2)
+        bench_item_settle_damage(&s->item[i], &s->item[i + 1]);
     return 0;
 }
 

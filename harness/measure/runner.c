@@ -246,6 +246,14 @@ int runner_restore(struct runner *r, struct err *err)
     return rc;
 }
 
+int runner_mend(struct runner *r, struct err *err)
+{
+    for (unsigned i = 0; i < r->nbuffers; i++)
+        if (fenced_mend(&r->fenced[i], err) < 0)
+            return -1;
+    return runner_restore(r, err);
+}
+
 static int make_copy(struct runner *r, unsigned i, struct err *err)
 {
     const struct buffer *b = &r->problem.buffer[i];

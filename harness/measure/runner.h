@@ -47,6 +47,8 @@ int runner_rebind(struct runner *r, struct kernel_set *set, struct err *err);
 
 int runner_restore(struct runner *r,
                    struct err *err); /* initial contents and poison onto the device */
+/* The same, and the canaries: nothing of what was done to the buffers is left. */
+int runner_mend(struct runner *r, struct err *err);
 /* In-stream restore of the INOUT and OUT buffers from a device-side copy: cheap, outside a timed
  * window. */
 int runner_restore_fast(struct runner *r, struct err *err);
