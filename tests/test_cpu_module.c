@@ -134,6 +134,32 @@ static struct kernel_set *folder_set(struct folder *f)
     return set;
 }
 
+/* Loaded to another place, without compiling: the source is gone by then. */
+static void a_set_is_opened_again(void **state)
+{
+    struct folder f;
+    struct kernel_set *first, *again;
+    struct kernel *a, *b;
+    char path[400];
+
+    (void)state;
+    folder_open(&f);
+    folder_write(&f, "mine.cu", "extern \"C\" __global__ void stores(int *p) { *p = 7; }\n");
+    first = folder_set(&f);
+    MUST(&f, kernel_set_find(first, "mine", "stores", &a, &f.err));
+    snprintf(path, sizeof path, "%s/set/mine.cu", f.scratch.dir);
+    assert_int_equal(remove(path), 0);
+    MUST(&f, kernel_set_open_again(first, &again, &f.err));
+    MUST(&f, kernel_set_find(again, "mine", "stores", &b, &f.err));
+    assert_ptr_not_equal(a, b);
+    assert_memory_equal(&a->content, &b->content, sizeof a->content);
+    assert_int_equal(kernel_set_find(again, "mine", "absent", &b, &f.err), -1);
+    assert_int_equal(f.err.kind, ERR_MISSING);
+    kernel_set_close(again);
+    kernel_set_close(first);
+    folder_close(&f);
+}
+
 /* The value that `entry` of `module` stores. */
 static int folder_run(struct folder *f, const char *module, const char *entry)
 {
@@ -446,6 +472,7 @@ int main(void)
         cmocka_unit_test(static_shared_memory_is_limited),
         cmocka_unit_test(a_build_repeats_byte_for_byte),
         cmocka_unit_test(compilers_agree_bit_for_bit),
+        cmocka_unit_test(a_set_is_opened_again),
         cmocka_unit_test(modules_of_clang_load),
     };
 

@@ -113,6 +113,21 @@ static void test_every_byte(void **data)
     }
 }
 
+static void test_mended_canaries_are_as_new(void **data)
+{
+    struct err err = ERR_INIT;
+    struct device *dev = *data;
+    struct fenced f;
+
+    allocate(dev, 40, &f);
+    memset(at(&f, -(long)f.before), 0, f.before);
+    memset(at(&f, (long)f.bytes), 0, f.after);
+    assert_fence(&f, "buffer stash: written before its start");
+    assert_int_equal(fenced_mend(&f, &err), 0);
+    assert_fence(&f, NULL);
+    fenced_free(&f);
+}
+
 static void test_where_the_canaries_are(void **data)
 {
     struct device *dev = *data;
@@ -188,8 +203,9 @@ static void test_impossible_size(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_BOTH(test_every_byte),       ON_BOTH(test_where_the_canaries_are), ON_BOTH(test_report),
-        ON_BOTH(test_canaries_are_nan), ON_BOTH(test_impossible_size),
+        ON_BOTH(test_every_byte),      ON_BOTH(test_where_the_canaries_are),
+        ON_BOTH(test_report),          ON_BOTH(test_canaries_are_nan),
+        ON_BOTH(test_impossible_size), ON_BOTH(test_mended_canaries_are_as_new),
     };
 
     return cmocka_run_group_tests_name("fence", tests, NULL, NULL);

@@ -18,11 +18,13 @@
 struct set_file {
     char *name;            /* "gemm.cu" */
     size_t stem;           /* length of "gemm" */
+    char *built;           /* what a source was compiled into; NULL before */
     struct module *module; /* NULL until it is loaded */
 };
 
 struct kernel_set {
     struct device *device;
+    const struct kernel_set *first; /* of the same files; NULL: this is it */
     char *dir;
     struct set_file *file;
     size_t nfiles, cap;
@@ -116,7 +118,7 @@ static int add_file(const char *name, void *ctx, struct err *err)
         set->cap = set->cap ? 2 * set->cap : 16;
         set->file = xrealloc(set->file, set->cap, sizeof *set->file);
     }
-    set->file[set->nfiles++] = (struct set_file){xstrdup(name), stem, NULL};
+    set->file[set->nfiles++] = (struct set_file){.name = xstrdup(name), .stem = stem};
     return 0;
 }
 
@@ -130,27 +132,46 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* f->built: compiled now, or before for the first set of the same files. */
+static int compile(struct kernel_set *set, struct set_file *f, const char *path, struct err *err)
+{
+    const struct set_file *before = set->first ? &set->first->file[f - set->file] : NULL;
+    struct text built;
+    int rc;
+
+    if (f->built)
+        return 0;
+    if (before && before->built) {
+        f->built = xstrdup(before->built);
+        return 0;
+    }
+    text_init(&built);
+    rc = kernel_build(device_info(set->device)->kind, path, &built, err);
+    if (!rc)
+        f->built = xstrdup(built.data);
+    text_release(&built);
+    return rc;
+}
+
 /* Compiles (not counted as loading) and loads. */
 static int load(struct kernel_set *set, struct set_file *f, struct err *err)
 {
-    struct text path, built;
+    struct text path;
     double begin;
     int rc = 0;
 
     if (f->module)
         return 0;
-    text_init(&built);
     file_path(set, f->name, &path);
     if (is_source(f->name))
-        rc = kernel_build(device_info(set->device)->kind, path.data, &built, err);
+        rc = compile(set, f, path.data, err);
     begin = now_s();
     if (!rc)
-        rc = module_load(set->device, built.len ? built.data : path.data, &f->module, err);
+        rc = module_load(set->device, f->built ? f->built : path.data, &f->module, err);
     set->load_s += now_s() - begin;
-    if (rc < 0 && built.len)
+    if (rc < 0 && f->built)
         err_context(err, "%s", path.data);
     text_release(&path);
-    text_release(&built);
     return rc;
 }
 
@@ -220,6 +241,26 @@ int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out
     return 0;
 }
 
+int kernel_set_open_again(const struct kernel_set *first, struct kernel_set **out, struct err *err)
+{
+    struct kernel_set *set = xcalloc(1, sizeof *set);
+
+    set->device = first->device;
+    set->first = first;
+    set->dir = xstrdup(first->dir);
+    set->nfiles = set->cap = first->nfiles;
+    set->file = xcalloc(set->nfiles, sizeof *set->file);
+    for (size_t i = 0; i < set->nfiles; i++)
+        set->file[i] =
+            (struct set_file){.name = xstrdup(first->file[i].name), .stem = first->file[i].stem};
+    if (device_info(set->device)->kind == DEVICE_CPU && load_built(set, err) < 0) {
+        kernel_set_close(set);
+        return -1;
+    }
+    *out = set;
+    return 0;
+}
+
 void kernel_set_close(struct kernel_set *set)
 {
     if (!set)
@@ -227,6 +268,7 @@ void kernel_set_close(struct kernel_set *set)
     for (size_t i = 0; i < set->nfiles; i++) {
         module_unload(set->file[i].module);
         free(set->file[i].name);
+        free(set->file[i].built);
     }
     free(set->file);
     free(set->dir);

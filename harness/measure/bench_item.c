@@ -84,7 +84,9 @@ int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct ker
     opt.like = like ? like->runner : NULL;
     if (runner_open(b->device, set, it->tc, &opt, &it->runner, &err) < 0)
         return reject(it, "not timed", err.text);
-    it->module_load_us = 1e6 * (kernel_set_load_seconds(set) - loaded);
+    it->module_load_us = device_info(b->device)->kind == DEVICE_CPU /* loads when a set opens */
+                             ? NAN64
+                             : 1e6 * (kernel_set_load_seconds(set) - loaded);
     look_at_buffers(it);
     if (runner_restore(it->runner, &err) < 0 || begin_timing(it, b, &err) < 0)
         return reject(it, "not timed", err.text);

@@ -70,7 +70,7 @@ static void close_device(struct session *s)
     timing_rig_close(&s->rig);
     clocks_close(s->clocks);
     for (unsigned i = 0; i < BENCHMARK_SIDES; i++)
-        for (unsigned place = 0; place < MAX_PLACES; place++)
+        for (unsigned place = MAX_PLACES; place-- > 0;) /* the first one last */
             kernel_set_close(s->set[i][place]);
     memset(s->set, 0, sizeof s->set);
     kernel_set_close(s->own);
@@ -190,7 +190,8 @@ static int open_sets(struct session *s, struct err *err)
     s->places = s->places < MAX_PLACES ? s->places : MAX_PLACES;
     for (unsigned i = 0; i < s->opt->sides; i++)
         for (unsigned place = 0; place < s->places; place++)
-            if (kernel_set_open(s->device, s->opt->kernels[i], &s->set[i][place], err) < 0)
+            if ((place ? kernel_set_open_again(s->set[i][0], &s->set[i][place], err)
+                       : kernel_set_open(s->device, s->opt->kernels[i], &s->set[i][0], err)) < 0)
                 return -1;
     return 0;
 }
