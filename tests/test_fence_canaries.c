@@ -122,7 +122,7 @@ static void test_mended_canaries_are_as_new(void **data)
     allocate(dev, 40, &f);
     memset(at(&f, -(long)f.before), 0, f.before);
     memset(at(&f, (long)f.bytes), 0, f.after);
-    assert_fence(&f, "buffer stash: written before its start");
+    assert_fence(&f, "buffer stash: written behind its end");
     assert_int_equal(fenced_mend(&f, &err), 0);
     assert_fence(&f, NULL);
     fenced_free(&f);

@@ -16,8 +16,8 @@ struct kernel_set;
    with no kernel file, or a .so that is no kernel module; a source that does not compile is
    ERR_INPUT with the compiler's first error line. */
 int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out, struct err *err);
-/* The files of `first` once more, to be loaded to other places in memory; what was compiled for it is
-   not compiled again. `first` must outlive it. */
+/* The files of `first` once more, to be loaded to other places in memory; what was compiled for it
+   is not compiled again. `first` must outlive it. */
 int kernel_set_open_again(const struct kernel_set *first, struct kernel_set **out, struct err *err);
 void kernel_set_close(struct kernel_set *set);
 
