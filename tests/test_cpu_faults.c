@@ -124,6 +124,8 @@ static void barriers_and_masks(void **state)
     setup(&r, &p);
     l = with_buffer(&r, "divergent", p);
     expect_fault(&r, &l, WORDS("__syncthreads at", "cpu_faults.cu:", "while other threads"));
+    l = with_buffer(&r, "divergent_line", p);
+    expect_fault(&r, &l, WORDS("__syncthreads at", "while other threads", "another one, at"));
     l = with_buffer(&r, "stuck", p);
     expect_fault(&r, &l,
                  WORDS("stuck barrier", "threads 0 to 39 wait at",

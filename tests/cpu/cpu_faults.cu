@@ -23,6 +23,13 @@ extern "C" __global__ void divergent(int *p)
         __syncthreads();
     p[0] = 0;
 }
+// clang-format off
+extern "C" __global__ void divergent_line(int *p)
+{
+    if (threadIdx.x % 2) __syncthreads(); else __syncthreads();
+    p[0] = 0;
+}
+// clang-format on
 extern "C" __global__ void stuck(int *p)
 {
     if (threadIdx.x < 40)

@@ -15,14 +15,20 @@
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
+/* A barrier's place is its file and line and, behind the NUL, a number of its own: CPU_SITE. */
+static bool same_site(const char *a, const char *b)
+{
+    return a == b || (strcmp(a, b) == 0 && strcmp(a + strlen(a) + 1, b + strlen(b) + 1) == 0);
+}
+
 /* The first thread at a barrier, or one at another place than the first. */
 static void check_place(struct cpu_worker *w, const char *where)
 {
     if (!w->barrier_where)
         w->barrier_where = where;
-    else if (strcmp(w->barrier_where, where) != 0)
-        cpu_fail("__syncthreads at %s while other threads of the block wait at %s", where,
-                 w->barrier_where);
+    else if (!same_site(w->barrier_where, where))
+        cpu_fail("__syncthreads at %s while other threads of the block wait at %s%s", where,
+                 strcmp(w->barrier_where, where) ? "" : "another one, at ", w->barrier_where);
 }
 
 static inline void arrive(struct cpu_worker *w, struct cpu_fiber *f, const char *where)

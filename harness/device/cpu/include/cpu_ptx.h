@@ -292,7 +292,7 @@ inline void bar_sync(int id)
 {
     if (id)
         cpu_trap("named barriers other than 0 are not supported", "inline PTX");
-    cpu_barrier("inline PTX bar.sync");
+    cpu_barrier("inline PTX bar.sync\0");
 }
 inline void barrier_sync(int id)
 {

@@ -12,10 +12,10 @@
 #include "cpu_abi.h"
 #include "cpu_atomics.h"
 
-#define __syncthreads()        cpu_barrier(CPU_HERE)
-#define __syncthreads_count(p) cpu_barrier_vote(CPU_VOTE_COUNT, !!(p), CPU_HERE)
-#define __syncthreads_and(p)   cpu_barrier_vote(CPU_VOTE_AND, !!(p), CPU_HERE)
-#define __syncthreads_or(p)    cpu_barrier_vote(CPU_VOTE_OR, !!(p), CPU_HERE)
+#define __syncthreads()        cpu_barrier(CPU_SITE)
+#define __syncthreads_count(p) cpu_barrier_vote(CPU_VOTE_COUNT, !!(p), CPU_SITE)
+#define __syncthreads_and(p)   cpu_barrier_vote(CPU_VOTE_AND, !!(p), CPU_SITE)
+#define __syncthreads_or(p)    cpu_barrier_vote(CPU_VOTE_OR, !!(p), CPU_SITE)
 
 #define __syncwarp(...)           cpu::warp_sync(CPU_HERE, ##__VA_ARGS__)
 #define __activemask()            ((unsigned)cpu_warp(CPU_WARP_ACTIVE, 0, 0, 0, 32, CPU_HERE))

@@ -52,6 +52,8 @@
 #define CPU_TEXT_(x) #x
 #define CPU_TEXT(x)  CPU_TEXT_(x)
 #define CPU_HERE     (__FILE__ ":" CPU_TEXT(__LINE__))
+/* The same, and behind its end what tells two barriers of one line apart. */
+#define CPU_SITE (__FILE__ ":" CPU_TEXT(__LINE__) "\0" CPU_TEXT(__COUNTER__))
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
