@@ -214,12 +214,23 @@ static void a_changed_header_compiles_again(void **state)
 static void an_entry_in_two_files_needs_the_modules_name(void **state)
 {
     struct folder f;
+    struct kernel_set *set;
+    struct kernel *k;
+    char note[512];
 
     (void)state;
     folder_open(&f);
     folder_write(&f, "a.cu", "extern \"C\" __global__ void k(int *p) { *p = 1; }\n");
     folder_write(&f, "b.cu", "extern \"C\" __global__ void k(int *p) { *p = 2; }\n");
     assert_int_equal(folder_run(&f, "b", "k"), 2);
+    set = folder_set(&f);
+    assert_false(kernel_set_note(set, note, sizeof note));
+    MUST(&f, kernel_set_find(set, "b", "k", &k, &f.err));
+    assert_true(kernel_set_note(set, note, sizeof note));
+    assert_non_null(strstr(note, "kernel k is in both b.cu and a.cu: the one in b.cu counts"));
+    MUST(&f, kernel_set_find(set, "b", "k", &k, &f.err));
+    assert_false(kernel_set_note(set, note, sizeof note)); /* once */
+    kernel_set_close(set);
     expect_no_kernel(&f, "c", "k", ERR_INPUT, "in both a.cu and b.cu");
     expect_no_kernel(&f, "c", "absent", ERR_MISSING, "kernel absent (module c) is in no file of");
     folder_close(&f);

@@ -1,10 +1,12 @@
 /*
  * A kernel set. The file named like the wanted module is looked into first and, when it has the
- * entry, is the only one that counts; otherwise all files do, for the entry may be anywhere and
- * must be there only once. Sources are compiled when they are first looked into.
+ * entry, is the one that counts: others that have it too (of the sources, those that contain its
+ * name are asked) are told of once. Otherwise all files do, for the entry may be anywhere and must
+ * be there only once. Sources are compiled when they are first looked into.
  */
 #include "device/kernel_set.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +17,13 @@
 #include "base/mem.h"
 #include "device/kernel_build.h"
 
+#define SOURCE_LIMIT ((size_t)64 << 20)
+
 struct set_file {
     char *name;            /* "gemm.cu" */
     size_t stem;           /* length of "gemm" */
     char *built;           /* what a source was compiled into; NULL before */
+    char *text;            /* of a source that was searched for a name; NULL before */
     struct module *module; /* NULL until it is loaded */
 };
 
@@ -29,6 +34,8 @@ struct kernel_set {
     struct set_file *file;
     size_t nfiles, cap;
     double load_s;
+    bool noted; /* once is enough */
+    char note[512];
 };
 
 /* --- which files ------------------------------------------------------------------------------ */
@@ -269,6 +276,7 @@ void kernel_set_close(struct kernel_set *set)
         module_unload(set->file[i].module);
         free(set->file[i].name);
         free(set->file[i].built);
+        free(set->file[i].text);
     }
     free(set->file);
     free(set->dir);
@@ -298,6 +306,50 @@ static struct set_file *named(struct kernel_set *set, const char *module)
             !strncmp(set->file[i].name, module, set->file[i].stem))
             return &set->file[i];
     return NULL;
+}
+
+static bool is_name_part(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether a source contains the name, as a word. One that cannot be read does not: when it is
+   wanted for an entry of its own, that is told. */
+static bool mentions(struct kernel_set *set, struct set_file *f, const char *entry)
+{
+    struct text path, text;
+    struct err unread = ERR_INIT;
+    size_t n = strlen(entry);
+
+    if (!f->text) {
+        text_init(&text);
+        file_path(set, f->name, &path);
+        f->text = xstrdup(file_read(path.data, SOURCE_LIMIT, &text, &unread) < 0 ? "" : text.data);
+        text_release(&path);
+        text_release(&text);
+    }
+    for (const char *at = f->text; (at = strstr(at, entry)) != NULL; at += n)
+        if ((at == f->text || !is_name_part(at[-1])) && !is_name_part(at[n]))
+            return true;
+    return false;
+}
+
+/* Writes down another file that has the entry that `f` has. One that cannot be loaded is told of
+   when it is wanted itself. */
+static void note_others(struct kernel_set *set, const struct set_file *f, const char *entry)
+{
+    for (size_t i = 0; i < set->nfiles && !set->noted; i++) {
+        struct set_file *other = &set->file[i];
+        struct err unloaded = ERR_INIT;
+
+        if (other == f || (is_source(other->name) && !mentions(set, other, entry)) ||
+            load(set, other, &unloaded) < 0 || !exports(other, entry))
+            continue;
+        set->noted = true;
+        snprintf(set->note, sizeof set->note,
+                 "%s: kernel %s is in both %s and %s: the one in %s counts, by its file's name",
+                 set->dir, entry, f->name, other->name, f->name);
+    }
 }
 
 static int find_anywhere(struct kernel_set *set, const char *module, const char *entry,
@@ -330,7 +382,21 @@ int kernel_set_find(struct kernel_set *set, const char *module, const char *entr
 
     if (f && load(set, f, err) < 0)
         return -1;
-    if ((!f || !exports(f, entry)) && find_anywhere(set, module, entry, &f, err) < 0)
+    if (f && exports(f, entry)) {
+        if (!set->first)
+            note_others(set, f, entry);
+    } else if (find_anywhere(set, module, entry, &f, err) < 0) {
         return -1;
+    }
     return module_kernel(f->module, entry, out, err);
+}
+
+bool kernel_set_note(struct kernel_set *set, char *out, size_t n)
+{
+    bool there = set->note[0] != '\0';
+
+    if (there)
+        snprintf(out, n, "%s", set->note);
+    set->note[0] = '\0';
+    return there;
 }

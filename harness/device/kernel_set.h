@@ -21,11 +21,13 @@ int kernel_set_open(struct device *dev, const char *dir, struct kernel_set **out
 int kernel_set_open_again(const struct kernel_set *first, struct kernel_set **out, struct err *err);
 void kernel_set_close(struct kernel_set *set);
 
-/* Looks `entry` up in whichever module exports it. Two modules that do are ERR_INPUT unless one is
-   named `module`. ERR_MISSING names module, entry and folder when none does. The kernel is owned by
-   the set. */
+/* Looks `entry` up in whichever file exports it. Two files that do are ERR_INPUT unless one is
+   named `module`: that one counts, and kernel_set_note() tells of the other. ERR_MISSING names
+   module, entry and folder when none does. The kernel is owned by the set. */
 int kernel_set_find(struct kernel_set *set, const char *module, const char *entry,
                     struct kernel **out, struct err *err);
+/* Once: what the user should know about what was found; false when there is nothing. */
+bool kernel_set_note(struct kernel_set *set, char *out, size_t n);
 /* Seconds spent loading modules so far. */
 double kernel_set_load_seconds(const struct kernel_set *set);
 

@@ -265,6 +265,7 @@ static int open_batch(struct session *s, size_t from, size_t *to)
 
     while (i < s->nitems && (bytes < most || i % s->opt->sides)) {
         struct bench_item *it = &s->item[i++];
+        char text[512];
         int rc;
 
         progress(s, "preparing %zu of %zu", i, s->nitems);
@@ -274,6 +275,8 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         case_begin(s, it);
         rc = bench_item_open(it, &s->bench, s->set[it->side][0], it->side ? it - 1 : NULL);
         nvtx_end(s->opt->nvtx);
+        if (kernel_set_note(s->set[it->side][0], text, sizeof text))
+            note(s, text);
         bytes += it->side && it[-1].runner ? 0 : it->bytes;
         if (rc < 0) {
             bench_item_close(it);

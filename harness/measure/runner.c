@@ -37,6 +37,9 @@ static int find_kernels(struct runner *r, struct kernel_set *set, struct err *er
         }
         r->kernel[i] = k;
     }
+    char note[512];
+    if (r->opt.warn != NULL && kernel_set_note(set, note, sizeof(note)))
+        r->opt.warn(note);
     return 0;
 }
 

@@ -94,8 +94,8 @@ uint64_t cpu_block_dim(void) __attribute__((const));
 uint64_t cpu_grid_dim(void) __attribute__((const));
 void *cpu_dynamic_shared(void) __attribute__((const));
 
-/* `where` is "file:line" of the call in the kernel's source, and for barriers a second string behind
-   it that tells two of one line apart. */
+/* `where` is "file:line" of the call in the kernel's source; behind its NUL a second string tells
+   two barriers of one line apart. */
 void cpu_barrier(const char *where);
 
 enum cpu_vote { CPU_VOTE_COUNT, CPU_VOTE_AND, CPU_VOTE_OR };
