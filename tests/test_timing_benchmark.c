@@ -291,7 +291,7 @@ static void test_another_load_must_be_the_same_code(void **data)
     const struct runner_options opt = {.workers = 1};
     struct case_list cases;
     struct kernel_set *first, *same, *changed;
-    struct device *device;
+    struct device *device = NULL;
     struct runner *r;
     struct err err = ERR_INIT;
 
