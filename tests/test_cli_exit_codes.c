@@ -109,6 +109,10 @@ static void bad_options_are_one_line_and_exit_2(void **state)
         {"deltarig verify --case gdn_woa gdn_fold", "--case and patterns exclude each other"},
         {"deltarig golden --export $D/npy --case " PAIR, "--export takes one case"},
         {"deltarig bench --aa 2 --out $D/aa.jsonl", "--aa keeps no records"},
+        {"deltarig verify --junit /proc/x.xml --case " PAIR, "/proc/x.xml: cannot create"},
+        {"deltarig verify --junit $D --case " PAIR, "is a directory: name a file"},
+        {"deltarig bench --device cpu --out /proc/x.jsonl --case " PAIR,
+         "/proc/x.jsonl: cannot create"},
         {"deltarig compare --bits $D/a.jsonl", "two record files are needed"},
         {"deltarig compare --bits --common $D/a.jsonl $D/b.jsonl", "--bits only counts"},
     };

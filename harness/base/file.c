@@ -101,12 +101,40 @@ static void sync_parent(const char *path)
     free(copy);
 }
 
+int file_writable(const char *path, struct err *err)
+{
+    struct text tmp;
+    struct stat st;
+    int fd = -1;
+
+    if (stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return err_set(err, ERR_INPUT, "%s: is a directory: name a file", path);
+        if (!S_ISREG(st.st_mode)) /* a device or a pipe: who writes will see */
+            return 0;
+    }
+    text_init(&tmp);
+    text_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
+    fd = open(tmp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        err_set(err, ERR_INPUT, "%s: cannot create: %s", path, strerror(errno));
+    } else {
+        close(fd);
+        unlink(tmp.data);
+    }
+    text_release(&tmp);
+    return fd < 0 ? -1 : 0;
+}
+
 int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
 {
     struct text tmp;
+    struct stat st;
     int fd = -1;
     int rc = -1;
 
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INPUT, "%s: cannot replace: it is no regular file", path);
     text_init(&tmp);
     text_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
     fd = open(tmp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -14,8 +14,13 @@
    unreadable, or longer than `limit` bytes. */
 int file_read(const char *path, size_t limit, struct text *out, struct err *err);
 
-/* Writes `path`.tmp.<pid>, fsyncs, renames: a reader sees the old or the new file, never half. */
+/* Writes `path`.tmp.<pid>, fsyncs, renames: a reader sees the old or the new file, never half. What
+   is there must be a regular file. */
 int file_replace(const char *path, const void *bytes, size_t n, struct err *err);
+/* Whether `path` could be written now: asked before long work whose result goes there. Makes and
+   removes a file beside it. ERR_INPUT naming the path when it is a directory or nothing can be
+   created there. */
+int file_writable(const char *path, struct err *err);
 
 /* Appends in one write() and fsyncs, so a crash afterwards loses nothing already appended. */
 int file_append_sync(const char *path, const void *bytes, size_t n, struct err *err);

@@ -235,6 +235,9 @@ static int check_args(const struct args *a, struct err *err)
         return err_set(err, ERR_INPUT, "--aa keeps no records: leave out --out and --json");
     if (a->against_out && !a->against)
         return err_set(err, ERR_INPUT, "--against-out needs --against");
+    if ((a->out && file_writable(a->out, err) < 0) ||
+        (a->against_out && file_writable(a->against_out, err) < 0))
+        return -1;
     return 0;
 }
 

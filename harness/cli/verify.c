@@ -263,7 +263,8 @@ static int run(struct session *s, int argc, char **argv)
 {
     struct err err = ERR_INIT;
     double start = wall_seconds();
-    if (prepare(s, argc, argv, &err) < 0)
+    if ((s->args->junit != NULL && file_writable(s->args->junit, &err) < 0) ||
+        prepare(s, argc, argv, &err) < 0)
         return cli_error(&err);
     if (s->cases.count == 0) {
         fprintf(stderr, "deltarig: no case matches; `deltarig list` shows them\n");
