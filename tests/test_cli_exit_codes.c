@@ -172,6 +172,12 @@ static void impossible_dims_are_the_users_to_mend(void **state)
            "$D/dims.jsonl",
            "bad/gdn_flag_clear.case:2: ");
     assert_non_null(strstr(out.data, "2 cases: 1 PASS 1 ERROR"));
+    /* What the launcher refuses of any kernel does not say that this one is wrong... */
+    expect(2, "deltarig verify --device cpu --case 'kda_chunk_scan D=6'",
+           "kda_chunk_scan: D = 6 is not a multiple of 32");
+    assert_non_null(strstr(out.data, "1 case: 1 ERROR"));
+    /* ...what GB10 would refuse does. */
+    expect(1, "deltarig verify --device cpu --case 'kda_chunk_scan C=64 D=128'", "FAIL launch: ");
 }
 
 static void nothing_executed_is_exit_3(void **state)

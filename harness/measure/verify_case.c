@@ -69,6 +69,8 @@ static void fail(struct verify_record *rec, enum check check, const char *reason
    the harness's own. 0 when `err` became a verdict. */
 static int fail_launch(struct verify_record *rec, const struct plan *plan, struct err *err)
 {
+    if (err->kind == ERR_INPUT) /* dims that the launcher takes from nobody */
+        return -1;
     if (err->kind != ERR_REFUSED && err->kind != ERR_FAULT)
         return err_context(err, "%s", plan->name);
     if (plan != &cpu_plans[0] && plan != &cuda_plans[0])

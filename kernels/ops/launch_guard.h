@@ -1,7 +1,8 @@
 /*
  * Refusals: a launcher names what a kernel cannot do before anything is launched. The checks of one
  * launcher are a straight list; the first that fails describes itself in `err` and the rest are
- * no-ops.
+ * no-ops. Dims that no kernel of this ABI takes are ERR_INPUT, the caller's to mend; a null handle
+ * or pointer, and what GB10 would refuse, are ERR_REFUSED.
  *
  *     struct launch_guard g;
  *     launch_guard_init(&g, "kda_gate", kernel, err);

@@ -5,36 +5,53 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void guard_that(struct launch_guard *g, bool holds, const char *fmt, ...)
+__attribute__((format(printf, 4, 0))) static void
+check(struct launch_guard *g, bool holds, enum err_kind kind, const char *fmt, va_list ap)
 {
     char text[512];
-    va_list ap;
 
     if (g->refused || holds)
         return;
-    va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    err_set(g->err, ERR_REFUSED, "%s: %s", g->launcher, text);
+    err_set(g->err, kind, "%s: %s", g->launcher, text);
     g->refused = true;
+}
+
+void guard_that(struct launch_guard *g, bool holds, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    check(g, holds, ERR_INPUT, fmt, ap);
+    va_end(ap);
+}
+
+/* What no choice of dims mends, or what the device itself would refuse. */
+__attribute__((format(printf, 3, 4))) static void must(struct launch_guard *g, bool holds,
+                                                       const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    check(g, holds, ERR_REFUSED, fmt, ap);
+    va_end(ap);
 }
 
 void launch_guard_init(struct launch_guard *g, const char *launcher, const struct kernel *kernel,
                        struct err *err)
 {
     *g = (struct launch_guard){.launcher = launcher, .err = err};
-    guard_that(g, kernel != NULL, "null kernel handle: its entry is absent from the kernel set");
+    must(g, kernel != NULL, "null kernel handle: its entry is absent from the kernel set");
 }
 
 void guard_optional(struct launch_guard *g, const char *name, dev_ptr ptr, uint32_t align)
 {
-    guard_that(g, ptr % align == 0, "%s is at 0x%" PRIx64 ", not aligned to %u bytes", name, ptr,
-               align);
+    must(g, ptr % align == 0, "%s is at 0x%" PRIx64 ", not aligned to %u bytes", name, ptr, align);
 }
 
 void guard_pointer(struct launch_guard *g, const char *name, dev_ptr ptr, uint32_t align)
 {
-    guard_that(g, ptr != 0, "null %s", name);
+    must(g, ptr != 0, "null %s", name);
     guard_optional(g, name, ptr, align);
 }
 
@@ -78,18 +95,18 @@ void guard_axis(struct launch_guard *g, const char *what, char axis, uint64_t bl
     const struct extent *max = &gb10_limits.grid;
     uint32_t limit = axis == 'x' ? max->x : axis == 'y' ? max->y : max->z;
 
-    guard_that(g, blocks > 0 && blocks <= limit,
-               "%s: %" PRIu64 " blocks on grid axis %c, which takes 1..%u "
-               "(CUDA_ERROR_INVALID_VALUE)",
-               what, blocks, axis, limit);
+    must(g, blocks > 0 && blocks <= limit,
+         "%s: %" PRIu64 " blocks on grid axis %c, which takes 1..%u "
+         "(CUDA_ERROR_INVALID_VALUE)",
+         what, blocks, axis, limit);
 }
 
 void guard_shared(struct launch_guard *g, uint64_t bytes, uint32_t ceiling)
 {
-    guard_that(g, bytes <= ceiling,
-               "needs %" PRIu64 " bytes of shared memory, more than %u "
-               "(CUDA_ERROR_INVALID_VALUE)",
-               bytes, ceiling);
+    must(g, bytes <= ceiling,
+         "needs %" PRIu64 " bytes of shared memory, more than %u "
+         "(CUDA_ERROR_INVALID_VALUE)",
+         bytes, ceiling);
 }
 
 uint32_t blocks_for(uint32_t a, uint32_t b)
