@@ -177,7 +177,9 @@ static void impossible_dims_are_the_users_to_mend(void **state)
            "kda_chunk_scan: D = 6 is not a multiple of 32");
     assert_non_null(strstr(out.data, "1 case: 1 ERROR"));
     /* ...what GB10 would refuse does. */
-    expect(1, "deltarig verify --device cpu --case 'kda_chunk_scan C=64 D=128'", "FAIL launch: ");
+    expect(1, "deltarig verify --device cpu --case 'kda_chunk_scan C=64 D=128'",
+           "kda_chunk_scan: needs 81920 bytes of shared memory, more than 49152");
+    assert_non_null(strstr(out.data, "1 case: 1 FAIL"));
 }
 
 static void nothing_executed_is_exit_3(void **state)
