@@ -101,11 +101,21 @@ static void sync_parent(const char *path)
     free(copy);
 }
 
+/* Opens the file that takes the place of `path` later; `tmp` gets its name. */
+static int open_beside(const char *path, struct text *tmp, struct err *err)
+{
+    int fd;
+
+    text_addf(tmp, "%s.tmp.%ld", path, (long)getpid());
+    fd = open(tmp->data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return fd < 0 ? err_set(err, ERR_INPUT, "%s: cannot create: %s", path, strerror(errno)) : fd;
+}
+
 int file_writable(const char *path, struct err *err)
 {
     struct text tmp;
     struct stat st;
-    int fd = -1;
+    int fd;
 
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode))
@@ -114,11 +124,8 @@ int file_writable(const char *path, struct err *err)
             return 0;
     }
     text_init(&tmp);
-    text_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
-    fd = open(tmp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        err_set(err, ERR_INPUT, "%s: cannot create: %s", path, strerror(errno));
-    } else {
+    fd = open_beside(path, &tmp, err);
+    if (fd >= 0) {
         close(fd);
         unlink(tmp.data);
     }
@@ -136,12 +143,9 @@ int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(err, ERR_INPUT, "%s: cannot replace: it is no regular file", path);
     text_init(&tmp);
-    text_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
-    fd = open(tmp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        err_set(err, ERR_INPUT, "%s: cannot create: %s", path, strerror(errno));
+    fd = open_beside(path, &tmp, err);
+    if (fd < 0)
         goto done;
-    }
     if (write_all(fd, bytes, n) < 0 || fsync(fd) < 0) {
         err_set(err, ERR_SYSTEM, "%s: cannot write: %s", path, strerror(errno));
         goto done;
