@@ -185,8 +185,7 @@ CPU_NARROW_2(__hmul_rn, __hmul2_rn, a * b)
 CPU_NARROW_2(__hdiv, __h2div, a / b)
 CPU_NARROW_2(__hmax, __hmax2, fmaxf((float)a, (float)b))
 CPU_NARROW_2(__hmin, __hmin2, fminf((float)a, (float)b))
-#undef CPU_NARROW_1
-#undef CPU_NARROW_2
+/* cpu_narrow_more.h ends their life. */
 /* clang-format on */
 
 template <class T, cpu::if_narrow<T> = 0> inline T __hmax_nan(T a, T b)

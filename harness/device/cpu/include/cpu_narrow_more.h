@@ -54,14 +54,6 @@ template <class T> inline T relu(T a)
 
 /* One line a function keeps the macros readable. */
 /* clang-format off */
-#define CPU_NARROW_1(name, name2, expr)                                                            \
-    template <class T, cpu::if_narrow<T> = 0> inline T name(T a) { return T(expr); }               \
-    template <class P, class T = cpu::element<P>> inline P name2(P a)                              \
-    { return P(name(a.x), name(a.y)); }
-#define CPU_NARROW_2(name, name2, expr)                                                            \
-    template <class T, cpu::if_narrow<T> = 0> inline T name(T a, T b) { return T(expr); }          \
-    template <class P, class T = cpu::element<P>> inline P name2(P a, P b)                         \
-    { return P(name(a.x, b.x), name(a.y, b.y)); }
 #define CPU_NARROW_3(name, name2, expr)                                                            \
     template <class T, cpu::if_narrow<T> = 0> inline T name(T a, T b, T c) { return T(expr); }     \
     template <class P, class T = cpu::element<P>> inline P name2(P a, P b, P c)                    \
