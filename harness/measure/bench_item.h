@@ -37,8 +37,7 @@ struct bench_item {
     struct cost cost;
     bool in_place; /* it has buffers that a run reads and writes */
     bool verified_after[TEMPERATURES];
-    char damage
-        [512]; /* what the timed loops of those who share the buffers did to them; "" nothing */
+    char damage[512]; /* what timed loops did to buffers that two share; "" nothing */
     double module_load_us;
     size_t bytes; /* of its buffers */
 };
