@@ -334,18 +334,17 @@ static bool mentions(struct kernel_set *set, struct set_file *f, const char *ent
     return false;
 }
 
-/* Writes down another file that has the entry that `f` has. What was built is looked into once it is
-   loaded: to load it only for this would count as the loading time of whatever is opened now. A
+/* Writes down another file that has the entry that `f` has. What was built is looked into once it
+   is loaded: to load it only for this would count as the loading time of whatever is opened now. A
    source that cannot be compiled is told of when it is wanted itself. */
 static void note_others(struct kernel_set *set, const struct set_file *f, const char *entry)
 {
     for (size_t i = 0; i < set->nfiles && !set->noted; i++) {
         struct set_file *other = &set->file[i];
         struct err unloaded = ERR_INIT;
+        bool look = is_source(other->name) ? mentions(set, other, entry) : other->module != NULL;
 
-        if (other == f ||
-            !(is_source(other->name) ? mentions(set, other, entry) : !!other->module) ||
-            load(set, other, &unloaded) < 0 || !exports(other, entry))
+        if (other == f || !look || load(set, other, &unloaded) < 0 || !exports(other, entry))
             continue;
         set->noted = true;
         snprintf(set->note, sizeof set->note,
