@@ -155,6 +155,20 @@ static void the_last_record_of_a_case_counts(void **state)
     assert_int_equal(bits_compared(&f->c), 2);
 }
 
+/* Workers finish in any order: the example that is shown does not depend on it. */
+static void the_example_is_the_first_by_text(void **state)
+{
+    static const char *const order[] = {"op a=2", "op a=3", "op a=1", "op a=4"};
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 4; i++) {
+        put(f, 0, make(order[i], 1, 2));
+        put(f, 1, make(order[3 - i], 3, 2));
+    }
+    assert_int_equal(compare(f), 0);
+    assert_string_equal(f->c.row[0].first_differ, "op a=1");
+}
+
 static void a_side_of_two_devices_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -216,6 +230,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(counts_by_operator_and_buffer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_what_both_sides_hold_is_compared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_record_of_a_case_counts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_example_is_the_first_by_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_side_of_two_devices_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_in_common_is_nothing_compared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(views_show_the_counts, set_up, tear_down),

@@ -39,7 +39,7 @@ static bool compare_case(const struct verify_record *base, const struct verify_r
         row->of++;
         if (strcmp(a->bits, b->bits) == 0)
             row->equal++;
-        else if (!row->first_differ)
+        else if (!row->first_differ || strcmp(base->case_text, row->first_differ) < 0)
             row->first_differ = base->case_text;
     }
     return any;

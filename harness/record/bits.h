@@ -13,7 +13,9 @@
 struct bits_row {
     const char *op, *buffer;
     size_t equal, of;         /* cases with equal bits, of those that both sides hold bits for */
-    const char *first_differ; /* text of the first case whose bits differ; NULL when none does */
+    /* The first text among the cases whose bits differ, NULL when none does: workers record cases
+       in any order, the answer must not depend on it. */
+    const char *first_differ;
 };
 
 /* Borrows from both sets. */
