@@ -12,7 +12,7 @@
 /* One buffer of one operator. */
 struct bits_row {
     const char *op, *buffer;
-    size_t equal, of;         /* cases with equal bits, of those that both sides hold bits for */
+    size_t equal, of; /* cases with equal bits, of those that both sides hold bits for */
     /* The first text among the cases whose bits differ, NULL when none does: workers record cases
        in any order, the answer must not depend on it. */
     const char *first_differ;
