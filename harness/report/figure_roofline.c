@@ -21,8 +21,10 @@
 #define TOP    0.94
 
 #define POINT_PIXELS 11 /* a point of size 1.2 */
-#define DIGIT_PIXELS 6  /* of a label in 8 point */
+#define DIGIT_PIXELS 7  /* of a label in 8 point, and a gap of 2 behind the last */
 #define LABEL_PIXELS 11
+#define ROOF_PIXELS  7  /* of a character of a roof's label, in 9 point */
+#define LINE_PIXELS  15 /* gnuplot's unit of height, "character" */
 
 /* A slanted roof in GB/s or a flat one in TFLOP/s. */
 struct roof_line {
@@ -144,24 +146,22 @@ static void add_roof(struct area *a, const struct roof_line *l, const struct cei
     double x = value_at(&a->x, l->at), y = l->slanted ? 1e-3 * c->value * x : c->value;
     char text[128];
     int n = snprintf(text, sizeof text, "%s %.4g %s", l->label, c->value, c->unit);
-    double length = n * (DIGIT_PIXELS + 1.0);
+    double length = n * (double)ROOF_PIXELS;
+    double lift = l->below ? -0.8 : l->slanted ? 0.7 : 0.5; /* off the line, in characters */
 
     text_addf(lines, ", %s%.6g w l lw 1.5 %s notitle", l->slanted ? "1e-3*x*" : "0*x+", c->value,
               l->look);
     text_addf(labels,
-              "set label '%s' at %.6g,%.6g %s rotate by %.1f offset 0,character %s font ',9' "
+              "set label '%s' at %.6g,%.6g %s rotate by %.1f offset 0,character %g font ',9' "
               "front\n",
-              text, x, y, l->slanted ? "left" : "right", angle * 180.0 / acos(-1.0),
-              l->below     ? "-0.8"
-              : l->slanted ? "0.7"
-                           : "0.5");
+              text, x, y, l->slanted ? "left" : "right", angle * 180.0 / acos(-1.0), lift);
     for (int i = 0; i < 12; i++) { /* small boxes along the text */
         double along = length * (i + 0.5) / 12 * (l->slanted ? 1.0 : -1.0);
 
-        keep_clear(a,
-                   (struct label_mark){share_of(&a->x, x) * area_width() + along * cos(angle),
-                                       share_of(&a->y, y) * area_height() + 8 + along * sin(angle),
-                                       length / 12 + 6, 18});
+        keep_clear(a, (struct label_mark){share_of(&a->x, x) * area_width() + along * cos(angle),
+                                          share_of(&a->y, y) * area_height() + lift * LINE_PIXELS +
+                                              along * sin(angle),
+                                          length / 12 + 6, 18});
     }
 }
 
@@ -217,6 +217,11 @@ static void add_pairs(const struct device_group *g, struct text *out)
     text_add(out, "EOD\n");
 }
 
+static double number_width(unsigned number)
+{
+    return DIGIT_PIXELS * snprintf(NULL, 0, "%u", number) + 2.0;
+}
+
 /* The number of each case once, beside its first point. */
 static void add_numbers(const struct area *a, struct text *out)
 {
@@ -230,11 +235,10 @@ static void add_numbers(const struct area *a, struct text *out)
         if (!shown(r) || (n && same_case(of[n - 1], r)))
             continue;
         of[n] = r;
-        spot[n++] =
-            (struct label_spot){.x = share_of(&a->x, intensity(r)) * area_width(),
-                                .y = share_of(&a->y, tflops(r)) * area_height(),
-                                .width = DIGIT_PIXELS * (case_number(a->g, r) < 10 ? 1.0 : 2.0) + 4,
-                                .height = LABEL_PIXELS};
+        spot[n++] = (struct label_spot){.x = share_of(&a->x, intensity(r)) * area_width(),
+                                        .y = share_of(&a->y, tflops(r)) * area_height(),
+                                        .width = number_width(case_number(a->g, r)),
+                                        .height = LABEL_PIXELS};
     }
     label_place(spot, n, a->mark, a->nmarks, area_width(), area_height());
     for (int led = 0; led < 2; led++) {

@@ -93,7 +93,7 @@ void label_bench(const struct device_group *g, const struct bench_record *r, siz
 
 #define DIRECTIONS 16
 #define NEAREST    1.0  /* gap between a point and its label, in heights of the label */
-#define FARTHEST   14.0 /* beyond that a line leads nowhere that a reader would look */
+#define FARTHEST   14.0 /* a reader follows no longer line, unless nothing nearer is free */
 #define LED_FROM   1.6
 
 static bool overlap(const struct label_mark *a, const struct label_mark *b)
@@ -119,28 +119,45 @@ static bool is_free(const struct page *page, const struct label_mark *m)
     return true;
 }
 
-/* The label's centre `reach` away from the point, its nearer edge towards it. */
-static struct label_mark beside(const struct label_spot *s, double reach, unsigned direction)
+/* The label's centre `reach` away from the point, its nearer edge towards it; a `turn` of 1 is once
+   around. */
+static struct label_mark beside(const struct label_spot *s, double reach, double turn)
 {
-    double angle = 2.0 * acos(-1.0) * direction / DIRECTIONS;
+    double angle = 2.0 * acos(-1.0) * turn;
 
     return (struct label_mark){s->x + cos(angle) * (reach + s->width / 2),
                                s->y + sin(angle) * (reach + s->height / 2), s->width, s->height};
 }
 
+/* Tries `directions` places at that distance. */
+static bool try_around(const struct page *page, const struct label_spot *s, double reach,
+                       unsigned directions, struct label_mark *out)
+{
+    for (unsigned d = 0; d < directions; d++) {
+        *out = beside(s, reach, (double)d / directions);
+        if (is_free(page, out))
+            return true;
+    }
+    return false;
+}
+
 static struct label_mark find_place(const struct page *page, struct label_spot *s)
 {
-    for (double gap = NEAREST; gap <= FARTHEST; gap *= 1.25)
-        for (unsigned d = 0; d < DIRECTIONS; d++) {
-            struct label_mark m = beside(s, gap * s->height, d);
+    double longest = hypot(page->width, page->height);
+    struct label_mark m;
 
-            if (is_free(page, &m)) {
-                s->led = gap > LED_FROM;
-                return m;
-            }
+    for (double gap = NEAREST; gap <= FARTHEST; gap *= 1.25)
+        if (try_around(page, s, gap * s->height, DIRECTIONS, &m)) {
+            s->led = gap > LED_FROM;
+            return m;
         }
+    s->led = true;
+    /* Crowds of a hundred: rings a label apart, and labels side by side in them. */
+    for (double reach = NEAREST * s->height; reach < longest; reach += s->height)
+        if (try_around(page, s, reach, 8 + (unsigned)(6.3 * reach / s->height), &m))
+            return m;
     s->led = false;
-    return beside(s, NEAREST * s->height, 0);
+    return beside(s, NEAREST * s->height, 0.0);
 }
 
 void label_place(struct label_spot *spot, size_t spots, const struct label_mark *mark, size_t marks,

@@ -32,7 +32,7 @@ struct label_mark {
 };
 
 /* Finds a place for every label within (0, 0) to (width, height) where it covers neither a mark nor
-   another label, as near its point as there is one; where there is none at all it stays beside its
+   another label, near its point if it can be; where there is none on the page it stays beside its
    point. */
 void label_place(struct label_spot *spot, size_t spots, const struct label_mark *mark, size_t marks,
                  double width, double height);
