@@ -83,6 +83,79 @@ static void replace_leaves_one_whole_file(void **state)
     assert_false(file_exists(path));
 }
 
+static void assert_refused(const char *path, const char *why)
+{
+    struct err err = ERR_INIT;
+
+    assert_int_equal(file_writable(path, &err), -1);
+    assert_int_equal(err.kind, ERR_INPUT);
+    if (!strstr(err.text, path) || !strstr(err.text, why))
+        fail_msg("\"%s\" does not say %s: %s", err.text, path, why);
+    assert_int_equal(file_replace(path, "new", 3, &err), -1); /* the two agree */
+    assert_int_equal(err.kind, ERR_INPUT);
+}
+
+static void writable_is_what_can_be_replaced(void **state)
+{
+    struct scratch *s = *state;
+    struct err err = ERR_INIT;
+    char path[300];
+
+    assert_refused("/dev/null", "is not a regular file");
+    assert_refused("/dev/full", "is not a regular file");
+    assert_refused(s->dir, "is a directory");
+    assert_refused("/proc/file", "cannot create");
+    assert_int_equal(mkfifo(scratch_path(s, "pipe", path, sizeof path), 0600), 0);
+    assert_refused(path, "is not a regular file");
+    scratch_path(s, "stream", path, sizeof path);
+    assert_int_equal(symlink("/proc/self/fd/0", path), 0); /* whatever it leads to */
+    assert_refused(path, "is not a regular file");
+    /* In a folder that is made; no file is. */
+    scratch_path(s, "far/away/file", path, sizeof path);
+    assert_int_equal(file_writable(path, &err), 0);
+    assert_int_equal(rmdir(scratch_path(s, "far/away", path, sizeof path)), 0);
+    scratch_path(s, "far/file/", path, sizeof path); /* a folder is made of it */
+    assert_refused(path, "is a directory");
+    /* What is there stays as it is. */
+    scratch_write(scratch_path(s, "kept", path, sizeof path), "text");
+    assert_int_equal(file_writable(path, &err), 0);
+    assert_holds(path, "text");
+}
+
+static void one_file_has_many_names(void **state)
+{
+    struct scratch *s = *state;
+    char file[300], again[300], link[300], other[300];
+
+    scratch_write(scratch_path(s, "file", file, sizeof file), "");
+    scratch_path(s, "./file", again, sizeof again);
+    scratch_path(s, "name", link, sizeof link);
+    scratch_path(s, "other", other, sizeof other);
+    assert_int_equal(symlink("file", link), 0);
+    assert_true(file_same(file, file) && file_same(file, again) && file_same(link, again));
+    assert_false(file_same(file, other));
+    unlink(link);
+    unlink(file); /* what is not there yet has names, too */
+    assert_true(file_same(file, file) && file_same(again, file));
+    assert_false(file_same(file, other));
+    assert_false(file_same("file", file));
+    assert_true(file_same("no/file", "no/file"));
+}
+
+static void folders_that_take_files(void **state)
+{
+    struct scratch *s = *state;
+    struct err err = ERR_INIT;
+    char path[300];
+
+    assert_int_equal(dir_writable(scratch_path(s, "deep/folder", path, sizeof path), &err), 0);
+    assert_int_equal(rmdir(path), 0); /* nothing is left in it */
+    assert_int_equal(dir_writable("/proc", &err), -1);
+    assert_int_equal(err.kind, ERR_INPUT);
+    assert_non_null(strstr(err.text, "/proc"));
+    assert_int_equal(dir_writable("/dev/null", &err), -1);
+}
+
 static void append_adds_at_the_end(void **state)
 {
     struct scratch *s = *state;
@@ -188,6 +261,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_refuses_what_is_no_file),
         cmocka_unit_test(replace_leaves_one_whole_file),
+        cmocka_unit_test(writable_is_what_can_be_replaced),
+        cmocka_unit_test(one_file_has_many_names),
+        cmocka_unit_test(folders_that_take_files),
         cmocka_unit_test(append_adds_at_the_end),
         cmocka_unit_test(folders_are_made_and_listed_in_order),
         cmocka_unit_test(each_index_runs_once),

@@ -330,6 +330,51 @@ static void only_records_are_discarded(void **state)
     assert_int_equal(unlink(fifo), 0);
 }
 
+static void assert_check(struct fixture *f, const char *path, const char *why)
+{
+    struct store *s;
+
+    assert_int_equal(store_check(path, &f->err), -1);
+    assert_int_equal(f->err.kind, ERR_INPUT);
+    if (!strstr(f->err.text, why))
+        fail_msg("\"%s\" does not say \"%s\"", f->err.text, why);
+    assert_int_equal(store_open(path, &f->prov, &f->device, &s, &f->err), -1); /* the two agree */
+    assert_int_equal(f->err.kind, ERR_INPUT);
+}
+
+static void what_cannot_be_opened_is_known_before(void **state)
+{
+    struct fixture *f = *state;
+    struct store *s;
+    char path[300], target[300];
+
+    assert_check(f, "/dev/null", "is not a regular file");
+    assert_check(f, "/proc/none/records", "/proc/none: cannot make");
+    assert_check(f, f->scratch.dir, "is a directory");
+    assert_int_equal(store_check(f->path, &f->err), 0); /* in a folder that was not there */
+    assert_false(file_exists(f->path));
+    scratch_write(f->path, "my notes\n");
+    assert_check(f, f->path, "holds something else than results");
+    unlink(f->path);
+    s = open_store(f);
+    put_verify(f, s, "op a=1");
+    assert_check(f, f->path, "another run is writing it");
+    store_close(s);
+    assert_int_equal(store_check(f->path, &f->err), 0);
+    assert_int_equal(file_append_sync(f->path, "{\"schema\":1,\"ty", 15, &f->err), 0);
+    assert_int_equal(store_check(f->path, &f->err), 0); /* a crash's line, which stays for now */
+    refuse(f, "records.jsonl:3: the last line is unfinished");
+    /* A link that leads to where a file can be made, and one that does not. */
+    scratch_path(&f->scratch, "link", path, sizeof path);
+    scratch_path(&f->scratch, "target", target, sizeof target);
+    assert_int_equal(symlink("target", path), 0);
+    assert_int_equal(store_check(path, &f->err), 0);
+    assert_false(file_exists(target));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("nowhere/target", path), 0);
+    assert_check(f, path, "cannot open");
+}
+
 static void duplicates_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -429,6 +474,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(foreign_files_are_not_appended_to, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_second_writer_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_records_are_discarded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_opened_is_known_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(duplicates_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_schemas_are_refused_by_number, set_up, tear_down),
         cmocka_unit_test_setup_teardown(malformed_values_are_refused_by_key, set_up, tear_down),

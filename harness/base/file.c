@@ -62,6 +62,20 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+static bool same_inode(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const void *bytes, size_t n)
@@ -81,24 +95,47 @@ static int write_all(int fd, const void *bytes, size_t n)
     return 0;
 }
 
+/* The folder part of a path; "." when it has none. free() it. */
+static char *parent_of(const char *path)
+{
+    char *copy = xstrdup(path);
+    char *slash = strrchr(copy, '/');
+
+    if (slash == copy) {
+        slash[1] = '\0';
+    } else if (slash) {
+        *slash = '\0';
+    } else {
+        free(copy);
+        copy = xstrdup(".");
+    }
+    return copy;
+}
+
+bool file_same(const char *a, const char *b)
+{
+    char *above_a = parent_of(a), *above_b = parent_of(b);
+    bool same = strcmp(a, b) == 0 || same_inode(a, b);
+
+    if (!same && !file_exists(a) && !file_exists(b))
+        same = strcmp(last_part(a), last_part(b)) == 0 && same_inode(above_a, above_b);
+    free(above_a);
+    free(above_b);
+    return same;
+}
+
 /* A rename or a new file is durable only when its directory is synced too. Some file systems
    refuse to sync a directory; the file itself is safe then, so that is not an error. */
 static void sync_parent(const char *path)
 {
-    char *copy = xstrdup(path);
-    char *slash = strrchr(copy, '/');
-    int fd;
+    char *parent = parent_of(path);
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (slash == copy)
-        slash[1] = '\0';
-    else if (slash)
-        *slash = '\0';
-    fd = open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         fsync(fd);
         close(fd);
     }
-    free(copy);
+    free(parent);
 }
 
 /* Opens the file that takes the place of `path` later; `tmp` gets its name. */
@@ -111,18 +148,36 @@ static int open_beside(const char *path, struct text *tmp, struct err *err)
     return fd < 0 ? err_set(err, ERR_INPUT, "%s: cannot create: %s", path, strerror(errno)) : fd;
 }
 
+/* "/dev/stdout" and the like: a link to an open file of this process. What lies behind it may be a
+   regular file, yet to replace it would replace the link, for every other process, too. */
+static bool names_stream(const char *path)
+{
+    static const char proc[] = "/proc/";
+    char target[sizeof proc];
+    ssize_t n = readlink(path, target, sizeof target);
+
+    return n >= (ssize_t)strlen(proc) && memcmp(target, proc, strlen(proc)) == 0;
+}
+
+int file_refuse_special(const char *path, struct err *err)
+{
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+
+    if (there && S_ISDIR(st.st_mode))
+        return err_set(err, ERR_INPUT, "%s: is a directory: name a file", path);
+    if ((there && !S_ISREG(st.st_mode)) || names_stream(path))
+        return err_set(err, ERR_INPUT, "%s: is not a regular file: name another", path);
+    return 0;
+}
+
 int file_writable(const char *path, struct err *err)
 {
     struct text tmp;
-    struct stat st;
     int fd;
 
-    if (stat(path, &st) == 0) {
-        if (S_ISDIR(st.st_mode))
-            return err_set(err, ERR_INPUT, "%s: is a directory: name a file", path);
-        if (!S_ISREG(st.st_mode)) /* a device or a pipe: who writes will see */
-            return 0;
-    }
+    if (dir_make_parent(path, err) < 0 || file_refuse_special(path, err) < 0)
+        return -1;
     text_init(&tmp);
     fd = open_beside(path, &tmp, err);
     if (fd >= 0) {
@@ -136,12 +191,11 @@ int file_writable(const char *path, struct err *err)
 int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
 {
     struct text tmp;
-    struct stat st;
     int fd = -1;
     int rc = -1;
 
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(err, ERR_INPUT, "%s: cannot replace: it is no regular file", path);
+    if (file_refuse_special(path, err) < 0)
+        return -1;
     text_init(&tmp);
     fd = open_beside(path, &tmp, err);
     if (fd < 0)
@@ -219,6 +273,34 @@ int dir_make(const char *path, struct err *err)
         rc = make_one(copy, err);
     free(copy);
     return rc;
+}
+
+int dir_make_parent(const char *path, struct err *err)
+{
+    char *parent = parent_of(path);
+    int rc = dir_make(parent, err);
+
+    free(parent);
+    return rc;
+}
+
+int dir_writable(const char *path, struct err *err)
+{
+    struct text inside, tmp;
+    int fd = -1;
+
+    text_init(&inside);
+    text_init(&tmp);
+    text_addf(&inside, "%s/", path);
+    if (dir_make(path, err) == 0)
+        fd = open_beside(inside.data, &tmp, err);
+    if (fd >= 0) {
+        close(fd);
+        unlink(tmp.data);
+    }
+    text_release(&inside);
+    text_release(&tmp);
+    return fd < 0 ? -1 : 0;
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -93,21 +93,6 @@ int store_resources(struct store *s, const struct resources_record *r, struct er
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* The folder part of a path is made, so that `--out build/results/x.jsonl` just works. */
-static int make_parent(const char *path, struct err *err)
-{
-    char *copy = xstrdup(path);
-    char *slash = strrchr(copy, '/');
-    int rc = 0;
-
-    if (slash && slash != copy) {
-        *slash = '\0';
-        rc = dir_make(copy, err);
-    }
-    free(copy);
-    return rc;
-}
-
 /* The offset just behind the last newline of the open file; -1 on a read error. */
 static off_t end_of_lines(int fd, off_t size)
 {
@@ -137,19 +122,33 @@ static bool looks_ours(int fd, off_t at)
     return n > 0 && memcmp(head, LINE_START, (size_t)n) == 0;
 }
 
-/* An existing file: refuse what is not ours, cut off a last line without its newline. */
-static int mend(int fd, const char *path, struct err *err)
+static int refuse_foreign(const char *path, struct err *err)
+{
+    return err_set(err, ERR_INPUT, "%s: holds something else than results; choose another --out",
+                   path);
+}
+
+/* An existing file: its length and that of its whole lines; refuses what is not ours. */
+static int look(int fd, const char *path, off_t *size, off_t *whole, struct err *err)
 {
     struct stat st;
-    off_t whole;
 
-    if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && (whole = end_of_lines(fd, st.st_size)) < 0))
+    if (fstat(fd, &st) < 0 || (*whole = end_of_lines(fd, st.st_size)) < 0)
         return err_set(err, ERR_SYSTEM, "%s: cannot read: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_size == 0)
-        return 0;
-    if (!looks_ours(fd, 0) || (whole < st.st_size && !looks_ours(fd, whole)))
-        return err_set(err, ERR_INPUT, "%s: is not a records file, nothing was appended", path);
-    if (whole < st.st_size && (ftruncate(fd, whole) < 0 || fsync(fd) < 0))
+    *size = st.st_size;
+    if (st.st_size > 0 && (!looks_ours(fd, 0) || (*whole < *size && !looks_ours(fd, *whole))))
+        return refuse_foreign(path, err);
+    return 0;
+}
+
+/* Cuts off a last line without its newline. */
+static int mend(int fd, const char *path, struct err *err)
+{
+    off_t size, whole;
+
+    if (look(fd, path, &size, &whole, err) < 0)
+        return -1;
+    if (whole < size && (ftruncate(fd, whole) < 0 || fsync(fd) < 0))
         return err_set(err, ERR_SYSTEM, "%s: cannot cut off an unfinished line: %s", path,
                        strerror(errno));
     return 0;
@@ -179,10 +178,11 @@ static int lock_file(int fd, const char *path, struct err *err)
     return 0;
 }
 
-/* Makes the file when it is absent, locks and mends it. */
+/* Makes the file, with its folder, when it is absent, locks and mends it. */
 static int take(const char *path, int *fd, struct err *err)
 {
-    if (file_append_sync(path, "", 0, err) < 0)
+    if (dir_make_parent(path, err) < 0 || file_refuse_special(path, err) < 0 ||
+        file_append_sync(path, "", 0, err) < 0)
         return -1;
     *fd = open(path, O_RDWR | O_CLOEXEC);
     if (*fd < 0)
@@ -190,15 +190,45 @@ static int take(const char *path, int *fd, struct err *err)
     return lock_file(*fd, path, err) < 0 ? -1 : mend(*fd, path, err);
 }
 
+/* Removes what was made to see whether it can be; behind a link that led nowhere, too. */
+static void remove_empty(int fd, const char *path)
+{
+    char *real = realpath(path, NULL);
+    struct stat st;
+
+    if (real && fstat(fd, &st) == 0 && st.st_size == 0)
+        unlink(real);
+    free(real);
+}
+
+int store_check(const char *path, struct err *err)
+{
+    bool fresh = !file_exists(path);
+    off_t size, whole;
+    int fd, rc;
+
+    if (dir_make_parent(path, err) < 0 || file_refuse_special(path, err) < 0)
+        return -1;
+    fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_set(err, ERR_INPUT, "%s: cannot open for appending: %s", path, strerror(errno));
+    rc = lock_file(fd, path, err);
+    if (rc == 0)
+        rc = look(fd, path, &size, &whole, err);
+    if (fresh)
+        remove_empty(fd, path);
+    close(fd);
+    return rc;
+}
+
 static int discard(int fd, const char *path, struct err *err)
 {
     struct stat st;
 
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(err, ERR_INPUT, "%s: is not a regular file; choose another --out", path);
+    if (fstat(fd, &st) < 0)
+        return err_set(err, ERR_SYSTEM, "%s: cannot stat: %s", path, strerror(errno));
     if (st.st_size > 0 && !looks_ours(fd, 0))
-        return err_set(err, ERR_INPUT,
-                       "%s: holds something else than results; choose another --out", path);
+        return refuse_foreign(path, err);
     if (lock_file(fd, path, err) < 0)
         return -1;
     if (unlink(path) < 0)
@@ -208,9 +238,11 @@ static int discard(int fd, const char *path, struct err *err)
 
 int store_discard(const char *path, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait for its writer */
-    int rc;
+    int fd, rc;
 
+    if (file_refuse_special(path, err) < 0)
+        return -1;
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* should it become a pipe just now */
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -243,7 +275,7 @@ int store_open(const char *path, const struct provenance *prov, const struct dev
     s->lock = -1;
     text_init(&s->line);
     name_run(prov, s->run);
-    if (make_parent(path, err) < 0 || take(path, &s->lock, err) < 0)
+    if (take(path, &s->lock, err) < 0)
         goto fail;
     line_begin(s, "run");
     codec_write(&s->line, schema_provenance, prov);

@@ -11,7 +11,7 @@
  * schema, provenance and device (type "run") and an id that the following ones refer to. An
  * existing file is appended to; a last line that a crash left unfinished is cut off first
  * (ERR_INPUT when it does not look like one of ours). The file is created with its folder. It is
- * locked until store_close(): a second writer is ERR_INPUT.
+ * locked until store_close(): a second writer is ERR_INPUT, as is all that is no regular file.
  */
 struct store;
 int store_open(const char *path, const struct provenance *prov, const struct device_stamp *dev,
@@ -21,6 +21,10 @@ int store_bench(struct store *s, const struct bench_record *r, struct err *err);
 int store_ceiling(struct store *s, const struct ceiling_record *r, struct err *err);
 int store_resources(struct store *s, const struct resources_record *r, struct err *err);
 void store_close(struct store *s); /* NULL allowed */
+
+/* Whether store_open() would succeed now: asked before long work whose records go there. Makes the
+   folder; leaves no file where there was none. Errors as store_open(). */
+int store_check(const char *path, struct err *err);
 
 /* Removes an earlier run's records, so that store_open() begins anew; nothing there is success.
    ERR_INPUT, and the file stays, when it is not ours, not a regular file, or being written. */
