@@ -1,72 +1,40 @@
 /* The command line as its users meet it: exit codes, one-line errors, results, resuming. Runs
  * build/deltarig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/file.h"
-#include "base/shell.h"
-#include "base/text.h"
+#include "tests/cli_run.h"
 
-#include <cmocka.h> /* last, as everywhere in the tests */
+static struct cli cli;
 
-static char folder[] = "build/tmp/cli";
-static struct text out; /* what the last command printed, both streams */
-
-/* "$D" in the command is the test's own folder, "deltarig" the program. */
 static int run(const char *command)
 {
-    struct text script;
-    struct err err = ERR_INIT;
-    struct shell_run how = {.limit = 1 << 22, .with_stderr = 1};
-    int status = -1;
-    text_init(&script);
-    text_addf(&script, "D=%s; deltarig() { build/deltarig \"$@\"; }; %s", folder, command);
-    char shell[] = "sh", flag[] = "-c";
-    char *argv[] = {shell, flag, script.data, NULL};
-    text_clear(&out);
-    if (shell_capture(argv, &how, &out, &status, &err) < 0)
-        fail_msg("%s: %s", command, err.text);
-    text_release(&script);
-    return status;
+    return cli_run(&cli, command);
 }
 
 static void expect(int code, const char *command, const char *says)
 {
-    int got = run(command);
-    if (got != code || strstr(out.data, says) == NULL)
-        fail_msg("%s: exit %d, wanted %d and '%s', printed:\n%s", command, got, code, says,
-                 out.data);
+    cli_expect(&cli, code, command, says);
 }
 
-static size_t lines(const char *text)
+static void expect_line(int code, const char *command, const char *says)
 {
-    size_t n = 0;
-    for (; *text != '\0'; text++)
-        n += *text == '\n';
-    return n;
+    cli_expect_line(&cli, code, command, says);
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    text_init(&out);
-    return run(
-        "rm -rf $D; mkdir -p $D/bad $D/none $D/foreign; cp build/kernels/cpu/norm.so $D/foreign/");
+    if (cli_open(&cli, "build/tmp/cli") != 0)
+        return -1;
+    return run("mkdir -p $D/bad $D/none $D/foreign; cp build/kernels/cpu/norm.so $D/foreign/");
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    run("rm -rf $D");
-    text_release(&out);
-    return 0;
+    return cli_close(&cli);
 }
 
 /* Two quick cases of one operator. */
@@ -77,12 +45,13 @@ static void help_is_everywhere(void **state)
     (void)state;
     expect(0, "deltarig --help", "Exit codes: 0 pass, 1 fail, 2 bad input, 3 nothing");
     expect(0, "deltarig help", "verify");
-    static const char *const commands[] = {"verify", "bench",  "compare", "report",
-                                           "merge",  "golden", "list",    "devices"};
+    static const char *const commands[] = {"verify", "bench", "compare",   "report", "merge",
+                                           "golden", "list",  "resources", "devices"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         char line[64];
         snprintf(line, sizeof(line), "deltarig %s --help", commands[i]);
         expect(0, line, "usage: deltarig");
+        assert_non_null(strstr(cli.out.data, "Exit code"));
     }
 }
 
@@ -109,17 +78,22 @@ static void bad_options_are_one_line_and_exit_2(void **state)
         {"deltarig verify --case gdn_woa gdn_fold", "--case and patterns exclude each other"},
         {"deltarig golden --export $D/npy --case " PAIR, "--export takes one case"},
         {"deltarig bench --aa 2 --out $D/aa.jsonl", "--aa keeps no records"},
-        {"deltarig verify --junit /proc/x.xml --case " PAIR, "/proc/x.xml: cannot create"},
-        {"deltarig verify --junit $D --case " PAIR, "is a directory: name a file"},
-        {"deltarig bench --device cpu --out /proc/x.jsonl --case " PAIR,
-         "/proc/x.jsonl: cannot create"},
+        {"deltarig golden --check --export $D/npy --case gdn_flag_clear",
+         "--export and --check exclude each other"},
+        {"deltarig list --operators --tier smoke", "--operators shows no cases"},
+        {"deltarig resources --no-cases 'gdn_*'", "--no-cases excludes --case, --cases, --tier"},
+        {"TMPDIR=$D/nowhere deltarig verify --json --case gdn_flag_clear",
+         "set TMPDIR to another folder"},
+        {"deltarig compare --history $D/none --json", "--history alone takes no option"},
+        {"deltarig compare $D/a.jsonl $D/b.jsonl --history $D/none --json", "leave out --json"},
+        {"deltarig compare $D/a.jsonl $D/b.jsonl --case gdn_fold", "--case needs --history"},
         {"deltarig compare --bits $D/a.jsonl", "two record files are needed"},
         {"deltarig compare --bits --common $D/a.jsonl $D/b.jsonl", "--bits only counts"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         expect(2, rows[i][0], rows[i][1]);
         if (i > 0)
-            assert_int_equal(lines(out.data), 1);
+            assert_int_equal(cli_lines(&cli), 1);
     }
 }
 
@@ -128,9 +102,9 @@ static void each_repeat_against_itself_is_told(void **state)
     (void)state;
     expect(0, "deltarig bench --device cpu --aa 2 --rounds 3 --budget 0.01 --case " PAIR,
            "A/A 1 of 2: 2 rows");
-    assert_non_null(strstr(out.data, "A/A 2 of 2: 2 rows"));
-    assert_non_null(strstr(out.data, "A/A: 2 comparisons of 2 rows"));
-    assert_null(strchr(out.data, '\r')); /* progress is for terminals */
+    assert_non_null(strstr(cli.out.data, "A/A 2 of 2: 2 rows"));
+    assert_non_null(strstr(cli.out.data, "A/A: 2 comparisons of 2 rows"));
+    assert_null(strchr(cli.out.data, '\r')); /* progress is for terminals */
 }
 
 static void bad_cases_say_where_and_how_to_mend(void **state)
@@ -142,9 +116,6 @@ static void bad_cases_say_where_and_how_to_mend(void **state)
          "unknown key 'wrds'; gdn_flag_clear takes:"},
         {"deltarig verify --case 'gdn_flag_clear words=0'", "from 1 to"},
         {"deltarig verify --case 'gdn_flag_clear words=99999999999999'", "from 1 to"},
-        {"deltarig verify --cases $D/missing", "/missing"},
-        {"deltarig verify --cases $D/none", "holds no .case file"},
-        {"deltarig list --cases $D/none", "holds no .case file"},
         {"printf '[smoke]\\ngdn_fold nk={1\\n' >$D/bad/gdn_fold.case; deltarig verify --cases "
          "$D/bad",
          "bad/gdn_fold.case:2: '{' without its '}'"},
@@ -158,7 +129,7 @@ static void bad_cases_say_where_and_how_to_mend(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         expect(2, rows[i][0], rows[i][1]);
-        assert_int_equal(lines(out.data), 1);
+        assert_int_equal(cli_lines(&cli), 1);
     }
 }
 
@@ -171,25 +142,23 @@ static void impossible_dims_are_the_users_to_mend(void **state)
            "rm -f $D/bad/gdn_fold.case; deltarig verify --device cpu --cases $D/bad --out "
            "$D/dims.jsonl",
            "bad/gdn_flag_clear.case:2: ");
-    assert_non_null(strstr(out.data, "2 cases: 1 PASS 1 ERROR"));
+    assert_non_null(strstr(cli.out.data, "2 cases: 1 PASS 1 ERROR"));
     /* What the launcher refuses of any kernel does not say that this one is wrong... */
     expect(2, "deltarig verify --device cpu --case 'kda_chunk_scan D=6'",
            "kda_chunk_scan: D = 6 is not a multiple of 32");
-    assert_non_null(strstr(out.data, "1 case: 1 ERROR"));
+    assert_non_null(strstr(cli.out.data, "1 case: 1 ERROR"));
     /* ...what GB10 would refuse does. */
     expect(1, "deltarig verify --device cpu --case 'kda_chunk_scan C=64 D=128'",
            "kda_chunk_scan: needs 81920 bytes of shared memory, more than 49152");
-    assert_non_null(strstr(out.data, "1 case: 1 FAIL"));
+    assert_non_null(strstr(cli.out.data, "1 case: 1 FAIL"));
 }
 
 static void nothing_executed_is_exit_3(void **state)
 {
     (void)state;
-    expect(3, "deltarig verify 'no such case anywhere'", "no case matches");
-    expect(3, "deltarig list 'no such case anywhere'", "no case matches");
-    expect(3, "deltarig list --operators nothing_like_it", "");
+    expect_line(3, "deltarig verify none_such", "no case matches");
     expect(3, "deltarig verify --device cpu --kernels $D/foreign --case " PAIR, "2 SKIP");
-    assert_non_null(strstr(out.data, "nothing was executed"));
+    assert_non_null(strstr(cli.out.data, "nothing was executed"));
     expect(1, "deltarig verify --device cpu --kernels $D/foreign --require all --case " PAIR,
            "a required entry is missing");
     expect(1,
@@ -206,25 +175,14 @@ static void a_file_that_is_no_module_is_bad_input(void **state)
                      0);
     expect(2, "deltarig verify --device cpu --kernels $D/short 'kda_l2*'",
            "short/norm.so: cut short");
-    assert_int_equal(lines(out.data), 1);
-}
-
-/* However many goldens and workers there are. */
-static void an_unwritable_cache_is_told_once(void **state)
-{
-    (void)state;
-    expect(0,
-           "deltarig verify --device cpu --jobs 2 --tier smoke --golden-dir /proc/none 'kda_l2*' "
-           "'kda_conv*' 2>&1 >/dev/null",
-           "/proc/none");
-    assert_int_equal(lines(out.data), 1);
+    assert_int_equal(cli_lines(&cli), 1);
 }
 
 static void a_missing_gpu_is_named(void **state)
 {
     (void)state;
     expect(2, "deltarig verify --device cuda:77 --case " PAIR, "cuda:77");
-    assert_int_equal(lines(out.data), 1);
+    assert_int_equal(cli_lines(&cli), 1);
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
@@ -234,13 +192,13 @@ static void results_are_kept_and_shown(void **state)
     (void)state;
     expect(0, "deltarig verify --device cpu --case " PAIR " --out $D/a.jsonl --junit $D/a.xml",
            "2 cases: 2 PASS");
-    assert_non_null(strstr(out.data, "device cpu: "));
+    assert_non_null(strstr(cli.out.data, "device cpu: "));
     expect(0, "grep -c '\"type\": *\"verify\"' $D/a.jsonl", "2");
     expect(0, "cat $D/a.xml", "<testsuite");
     expect(0, "deltarig verify --device cpu --json --case " PAIR, "\"verdict\"");
     size_t records = 0;
     char *save = NULL;
-    for (char *line = strtok_r(out.data, "\n", &save); line != NULL;
+    for (char *line = strtok_r(cli.out.data, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
         json_t *json = json_loads(line, 0, NULL);
         assert_non_null(json);
@@ -338,7 +296,8 @@ static void resuming_finishes_what_was_cut_short(void **state)
     expect(2,
            "echo nonsense >$D/junk; deltarig verify --device cpu --case " PAIR
            " --out $D/junk --resume",
-           "junk:1");
+           "junk: holds something else than results");
+    expect(0, "grep -c nonsense $D/junk", "1");
 }
 
 static void goldens_are_checked(void **state)
@@ -351,7 +310,7 @@ static void goldens_are_checked(void **state)
     expect(0, "deltarig golden" GOLDEN " --export $D/npy && ls $D/npy", "flags.value.npy");
     expect(2, "truncate -s -3 $D/golden/*.golden; deltarig golden --check" GOLDEN,
            "truncated golden");
-    assert_int_equal(lines(out.data), 1);
+    assert_int_equal(cli_lines(&cli), 1);
     expect(0, "deltarig verify --device cpu" GOLDEN, "warning: a damaged golden is computed anew");
     expect(0, "deltarig golden --check" GOLDEN, "same");
 #undef GOLDEN
@@ -365,7 +324,7 @@ static void lists_are_complete(void **state)
     expect(0, "deltarig list --operators gdn_flag_clear",
            "launches gated_delta_rule_wy4_flag_clear");
     expect(0, "deltarig list --operators --json | wc -l", "");
-    assert_true(atoi(out.data) >= 4);
+    assert_true(atoi(cli.out.data) >= 4);
     expect(0, "cd $D && $OLDPWD/build/deltarig list --tier smoke",
            "gdn_flag_clear"); /* from anywhere */
 }
@@ -380,7 +339,6 @@ int main(void)
         cmocka_unit_test(impossible_dims_are_the_users_to_mend),
         cmocka_unit_test(nothing_executed_is_exit_3),
         cmocka_unit_test(a_file_that_is_no_module_is_bad_input),
-        cmocka_unit_test(an_unwritable_cache_is_told_once),
         cmocka_unit_test(a_missing_gpu_is_named),
         cmocka_unit_test(results_are_kept_and_shown),
         cmocka_unit_test(closed_and_full_streams_cost_no_results),

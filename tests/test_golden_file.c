@@ -229,8 +229,9 @@ static int toy_reference(const struct problem *p, const struct reference_env *en
 }
 
 static char warning[1024];
-static void keep_warning(const char *text)
+static void keep_warning(void *ctx, const char *text)
 {
+    (void)ctx;
     snprintf(warning, sizeof(warning), "%s", text);
 }
 

@@ -19,7 +19,7 @@
 
 #define COUNT 12
 
-enum act { WORK, CRASH, ABORT, EXIT, HANG, RETIRE, KILL_SELF, SLOW };
+enum act { WORK, CRASH, ABORT, EXIT, HANG, RETIRE, KILL_SELF, SLOW, WARN };
 
 struct toy_result {
     size_t index;
@@ -40,6 +40,9 @@ struct toy {
     struct toy_result result[COUNT];
     size_t order[COUNT], finished;
     int done_fails_at;
+    unsigned warnings;
+    char warning[2000];
+    pid_t warned_in;
 };
 
 static int count_opens(const struct toy *t)
@@ -90,6 +93,12 @@ static bool toy_run(void *worker, size_t index, void *result, const struct super
     struct toy_result *r = result;
     supervisor_phase(link, "thinking");
     supervisor_phase(link, "acting");
+    if (t->act[index] == WARN) {
+        char text[1500];
+        snprintf(text, sizeof(text), "mind case %zu%1400s", index, "");
+        supervisor_warn(link, text);
+        supervisor_warn(link, "and mind the gap");
+    }
     misbehave(t->act[index]);
     *r = (struct toy_result){.index = index, .pid = getpid(), .value = (int)index * 10};
     return t->act[index] == RETIRE;
@@ -129,6 +138,16 @@ static void toy_lost(void *parent, size_t index, const char *why, void *result)
     snprintf(r->why, sizeof(r->why), "%s", why);
 }
 
+static void toy_warned(void *parent, const char *text)
+{
+    struct toy *t = parent;
+    assert_int_equal(t->done[3], 0); /* before the result */
+    t->warnings++;
+    t->warned_in = getpid();
+    if (t->warning[0] == '\0')
+        snprintf(t->warning, sizeof(t->warning), "%s", text);
+}
+
 static void toy_init(struct toy *t, enum device_kind kind)
 {
     struct err err = ERR_INIT;
@@ -146,22 +165,29 @@ static int opens(const struct toy *t)
     return count_opens(t) - 1;
 }
 
+static struct supervisor_job job_of(struct toy *t, unsigned jobs)
+{
+    return (struct supervisor_job){.count = COUNT,
+                                   .result_size = sizeof(struct toy_result),
+                                   .jobs = jobs,
+                                   .watchdog_s = 20.0,
+                                   .worker = t,
+                                   .open = toy_open,
+                                   .run = toy_run,
+                                   .close = toy_close,
+                                   .parent = t,
+                                   .opened = toy_opened,
+                                   .done = toy_done,
+                                   .lost = toy_lost,
+                                   .warned = toy_warned};
+}
+
 static int supervise(struct toy *t, unsigned jobs, double watchdog_s, const bool *skip,
                      struct err *err)
 {
-    struct supervisor_job job = {.count = COUNT,
-                                 .skip = skip,
-                                 .result_size = sizeof(struct toy_result),
-                                 .jobs = jobs,
-                                 .watchdog_s = watchdog_s,
-                                 .worker = t,
-                                 .open = toy_open,
-                                 .run = toy_run,
-                                 .close = toy_close,
-                                 .parent = t,
-                                 .opened = toy_opened,
-                                 .done = toy_done,
-                                 .lost = toy_lost};
+    struct supervisor_job job = job_of(t, jobs);
+    job.skip = skip;
+    job.watchdog_s = watchdog_s;
     int rc = supervisor_run(&job, err);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left behind */
     return rc;
@@ -275,6 +301,39 @@ static void a_worker_that_retires_keeps_its_result(void **state)
     unlink(t.marker);
 }
 
+/* In whichever process the work is done. */
+static void warnings_come_from_the_parent(void **state)
+{
+    (void)state;
+    for (int in_process = 0; in_process < 2; in_process++) {
+        struct toy t;
+        struct err err = ERR_INIT;
+        toy_init(&t, DEVICE_CPU);
+        t.act[3] = WARN;
+        struct supervisor_job job = job_of(&t, 2);
+        job.in_process = in_process;
+        assert_int_equal(supervisor_run(&job, &err), 0);
+        assert_int_equal(t.warnings, 2);
+        assert_int_equal(t.warned_in, getpid());
+        assert_memory_equal(t.warning, "mind case 3 ", 12);
+        assert_int_equal(strlen(t.warning), SUPERVISOR_WARNING_BYTES - 1); /* cut */
+        assert_int_equal(t.result[3].value, 30);
+        if (in_process)
+            assert_int_equal(t.result[3].pid, getpid());
+        else
+            assert_int_not_equal(t.result[3].pid, getpid());
+        unlink(t.marker);
+        toy_init(&t, DEVICE_CPU); /* nobody listens */
+        t.act[3] = WARN;
+        job = job_of(&t, 2);
+        job.in_process = in_process;
+        job.warned = NULL;
+        assert_int_equal(supervisor_run(&job, &err), 0);
+        assert_int_equal(t.result[3].value, 30);
+        unlink(t.marker);
+    }
+}
+
 static void skipped_cases_are_not_touched(void **state)
 {
     (void)state;
@@ -350,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_death_costs_one_case),
         cmocka_unit_test(a_hang_costs_one_case),
         cmocka_unit_test(a_worker_that_retires_keeps_its_result),
+        cmocka_unit_test(warnings_come_from_the_parent),
         cmocka_unit_test(skipped_cases_are_not_touched),
         cmocka_unit_test(no_device_at_the_start_is_the_callers_error),
         cmocka_unit_test(a_device_lost_for_good_loses_the_rest),

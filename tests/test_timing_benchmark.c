@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "device/kernel_set.h"
 #include "measure/benchmark.h"
+#include "measure/golden_cache.h"
 #include "measure/runner.h"
 
 /* After the headers: it has a macro of the name of a function of problem/golden.h. */
@@ -20,6 +21,9 @@
 #define CASE        "kda_fill n=257 gap=5 value=negative seed=1"
 #define MAX_RESULTS 16
 
+/* Its reference takes longer than to read a golden. */
+#define SLOW_REFERENCE "kda_chunk_scan H=1 D=64 T=512"
+
 /* What a run handed out. */
 struct seen {
     unsigned opened, ceilings, results, repeats_done, results_at_last;
@@ -27,7 +31,10 @@ struct seen {
     unsigned repeat[MAX_RESULTS], side[MAX_RESULTS];
     double first_at_s[MAX_RESULTS];
     unsigned rounds[MAX_RESULTS];
+    enum err_kind cause[MAX_RESULTS];
     char note[1024];
+    unsigned warnings;
+    char warning[1024];
 };
 
 static int on_opened(void *ctx, const struct device_info *info, struct err *err)
@@ -51,13 +58,14 @@ static int on_ceiling(void *ctx, const struct ceiling_record *rec, struct err *e
 }
 
 static int on_result(void *ctx, unsigned repeat, unsigned side, const struct bench_record *rec,
-                     struct err *err)
+                     enum err_kind cause, struct err *err)
 {
     struct seen *s = ctx;
     unsigned i = s->results++;
 
     (void)err;
     assert_true(i < MAX_RESULTS);
+    s->cause[i] = cause;
     s->record[i] = *rec;
     s->record[i].sample = NULL;
     s->repeat[i] = repeat;
@@ -76,6 +84,14 @@ static void on_note(void *ctx, const char *text)
     snprintf(s->note, sizeof s->note, "%s", text);
 }
 
+static void on_warn(void *ctx, const char *text)
+{
+    struct seen *s = ctx;
+
+    s->warnings++;
+    snprintf(s->warning, sizeof s->warning, "%s", text);
+}
+
 static void on_repeat_done(void *ctx, unsigned repeat, size_t cases)
 {
     struct seen *s = ctx;
@@ -92,6 +108,7 @@ static void run_case(struct benchmark_options *opt, const char *text, struct see
                                         .ceiling = on_ceiling,
                                         .result = on_result,
                                         .note = on_note,
+                                        .warn = on_warn,
                                         .repeat_done = on_repeat_done};
     struct case_list cases;
     struct err err = ERR_INIT;
@@ -334,6 +351,83 @@ static void test_an_absent_kernel_is_no_result(void **data)
         fail_msg("%s", s.note);
 }
 
+/* Who is at fault comes with the record: dims that no kernel can have, a kernel that is wrong, one
+   that takes its process with it. */
+static void test_causes_are_told_apart(void **data)
+{
+    static const char dir[] = "build/tests/bench-dies";
+    struct benchmark_options opt = {.sides = 1, .hot = true};
+    struct seen s;
+
+    (void)data;
+    run_case(&opt, "gdn_flag_clear words=2 at=5", &s);
+    assert_int_equal(s.results, 1);
+    assert_false(s.record[0].valid);
+    assert_int_equal(s.cause[0], ERR_INPUT);
+    run_case(&opt, CASE, &s);
+    assert_true(s.record[0].valid);
+    assert_int_equal(s.cause[0], ERR_NONE);
+    opt.kernels[0] = "build/tests/bench-wrong"; /* of the test above */
+    run_case(&opt, CASE, &s);
+    assert_false(s.record[0].valid);
+    assert_int_equal(s.cause[0], ERR_NONE);
+    write_set(dir, "#include <signal.h>\n"
+                   "extern \"C\" __global__ void kda_fill_f32(float *dst, unsigned int n, float "
+                   "value) { raise(SIGKILL); }\n");
+    opt.kernels[0] = dir;
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.cause[0], ERR_SYSTEM);
+    if (!strstr(s.record[0].reason, "signal 9") ||
+        !strstr(s.record[0].reason, "in phase: running the kernels"))
+        fail_msg("%s", s.record[0].reason);
+}
+
+/* A golden that is damaged costs time and is told; where nothing can be stored nothing is tried. */
+static void test_the_cache_is_spoken_of(void **data)
+{
+    static const char dir[] = "build/tests/bench-golden";
+    struct benchmark_options opt = {.sides = 1, .hot = true, .golden_dir = dir};
+    struct case_list cases;
+    struct problem p;
+    struct golden g;
+    struct golden_source src = {.dir = dir};
+    struct err err = ERR_INIT;
+    struct seen s;
+    char path[300];
+    bool cached;
+    double seconds;
+
+    (void)data;
+    case_list_init(&cases);
+    assert_int_equal(dir_make(dir, &err), 0);
+    assert_int_equal(case_line_expand(CASE, TIER_SMOKE, &cases, &err), 0);
+    problem_init(&p, &cases.items[0]);
+    assert_int_equal(p.tc.op->shape(&p, &err), 0);
+    golden_path(dir, &p, path, sizeof path);
+    unlink(path);
+    assert_int_equal(golden_obtain(&p, &src, &g, &cached, &seconds, &err), 0);
+    golden_release(&g);
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.warnings, 0);
+    assert_int_equal(truncate(path, 20), 0);
+    run_case(&opt, CASE, &s);
+    assert_true(s.record[0].valid);
+    assert_true(s.warnings > 0);
+    if (!strstr(s.warning, path) || !strstr(s.warning, "computed anew"))
+        fail_msg("%s", s.warning);
+    unlink(path);
+    opt.golden_dir = "/proc/none";
+    opt.golden_read_only = true;
+    run_case(&opt, SLOW_REFERENCE, &s);
+    assert_int_equal(s.warnings, 0);
+    opt.golden_read_only = false;
+    run_case(&opt, SLOW_REFERENCE, &s);
+    assert_true(s.warnings > 0);
+    assert_non_null(strstr(s.warning, "used but not kept"));
+    problem_release(&p);
+    case_list_release(&cases);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +439,8 @@ int main(void)
         cmocka_unit_test(test_a_launch_that_fails_while_timed_is_no_time),
         cmocka_unit_test(test_another_load_must_be_the_same_code),
         cmocka_unit_test(test_an_absent_kernel_is_no_result),
+        cmocka_unit_test(test_causes_are_told_apart),
+        cmocka_unit_test(test_the_cache_is_spoken_of),
     };
 
     return cmocka_run_group_tests_name("benchmark", tests, NULL, NULL);

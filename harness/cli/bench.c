@@ -11,6 +11,7 @@
 #include "cli/bench_view.h"
 #include "cli/case_select.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "measure/benchmark.h"
 #include "measure/nvtx.h"
 #include "measure/stamp.h"
@@ -60,7 +61,8 @@ static const struct usage usage = {
     .synopsis = "deltarig bench [PATTERN...] [options]",
     .about =
         "Verifies each case, times it, verifies the timed buffers. On the CPU device the times\n"
-        "are wall times of an emulation. Exit code 1 when a row is not valid.\n",
+        "are wall times of an emulation.\n"
+        "Exit codes: 0 all rows are valid, 1 one is not, 2 bad input, 3 nothing was timed.\n",
     .specs = specs,
     .max_words = 64,
 };
@@ -75,19 +77,26 @@ struct output {
     unsigned sides;
     struct table table[BENCHMARK_SIDES];
     struct aa aa;
-    unsigned valid, invalid;
+    unsigned valid, invalid, bad_input; /* bad_input: of invalid, the user's to mend */
     size_t cases;
     double launch_overhead_us, event_tick_us;
-    bool emulated, terminal; /* standard error is one */
+    bool emulated;
+    struct progress progress;
+    struct golden_place goldens;
 };
 
-/* One line, overwritten by the next; gone when anything else is printed. */
 static void sink_progress(void *ctx, const char *text)
 {
     const struct output *o = ctx;
 
-    if (o->terminal)
-        fprintf(stderr, "\r%s\033[K%s", text, text[0] ? "" : "\r");
+    progress_show(&o->progress, "%s", text);
+}
+
+static void sink_warn(void *ctx, const char *text)
+{
+    struct output *o = ctx;
+
+    progress_warn(&o->progress, text);
 }
 
 static int sink_opened(void *ctx, const struct device_info *info, struct err *err)
@@ -95,7 +104,7 @@ static int sink_opened(void *ctx, const struct device_info *info, struct err *er
     struct output *o = ctx;
     struct device_stamp stamp;
 
-    sink_progress(o, "");
+    progress_clear(&o->progress);
     stamp_device(info, &stamp);
     o->emulated = stamp.emulated;
     if (!o->args->json) {
@@ -126,7 +135,7 @@ static int sink_ceiling(void *ctx, const struct ceiling_record *rec, struct err 
 }
 
 static int sink_result(void *ctx, unsigned repeat, unsigned side, const struct bench_record *rec,
-                       struct err *err)
+                       enum err_kind cause, struct err *err)
 {
     struct output *o = ctx;
 
@@ -136,6 +145,7 @@ static int sink_result(void *ctx, unsigned repeat, unsigned side, const struct b
         o->valid++;
     else
         o->invalid++;
+    o->bad_input += !rec->valid && cause == ERR_INPUT;
     if (o->args->aa)
         aa_add(&o->aa, repeat, side, rec);
     else
@@ -147,8 +157,9 @@ static int sink_result(void *ctx, unsigned repeat, unsigned side, const struct b
 
 static void sink_note(void *ctx, const char *text)
 {
-    sink_progress(ctx, "");
-    fprintf(stderr, "deltarig: bench: %s\n", text);
+    const struct output *o = ctx;
+
+    progress_note(&o->progress, "bench", text);
 }
 
 /* A repeat can be judged once the last of the cases has it. */
@@ -156,7 +167,7 @@ static void sink_repeat_done(void *ctx, unsigned repeat, size_t cases)
 {
     struct output *o = ctx;
 
-    sink_progress(ctx, "");
+    progress_clear(&o->progress);
     if (o->args->aa && cases == o->cases)
         aa_report(&o->aa, repeat);
 }
@@ -197,30 +208,39 @@ static bool gpu_is_there(void)
 }
 
 /* The perf cases are made for a GPU: the emulation would take hours. */
-static const char *default_tier(const struct args *a)
+static const char *usual_tier(const struct args *a)
 {
     const char *spec = a->device ? a->device : CLI_DEFAULT_DEVICE;
+    bool gpu = !strncmp(spec, "cuda", 4) || (strcmp(spec, "cpu") && gpu_is_there());
 
-    if (!strncmp(spec, "cuda", 4) || (strcmp(spec, "cpu") && gpu_is_there()))
-        return "perf";
-    if (!a->case_text)
-        fprintf(stderr, "deltarig: bench: tier smoke on the CPU device (--tier chooses another)\n");
-    return "smoke";
+    return gpu ? "perf" : "smoke";
 }
 
-static int select_cases(const struct args *a, const struct words *words, struct case_list *list,
-                        struct err *err)
+/* EXIT_PASS when there are cases; else what to exit with, and it has been said why. */
+static int select_cases(const struct args *a, const struct words *words, struct case_list *list)
 {
-    struct case_selection sel = {
+    const struct case_selection sel = {
         .text = a->case_text,
         .dir = a->cases,
-        .tiers = a->tier ? a->tier : default_tier(a),
+        .tiers = a->tier,
+        .usual = a->tier || a->case_text ? NULL : usual_tier(a),
         .patterns = words,
     };
+    struct err err = ERR_INIT;
 
-    if (cases_select(&sel, list, err) < 0)
-        return -1;
-    return keep_shard(a->shard, list, err);
+    if (cases_select(&sel, list, &err) < 0)
+        return cli_error(&err);
+    if (!list->count)
+        return cases_none(&sel);
+    if (keep_shard(a->shard, list, &err) < 0)
+        return cli_error(&err);
+    if (!list->count) {
+        fprintf(stderr, "deltarig: bench: --shard %s: there are fewer cases\n", a->shard);
+        return EXIT_NOTHING;
+    }
+    if (sel.usual && !strcmp(sel.usual, "smoke"))
+        fprintf(stderr, "deltarig: bench: tier smoke on the CPU device (--tier chooses another)\n");
+    return EXIT_PASS;
 }
 
 static int check_args(const struct args *a, struct err *err)
@@ -235,9 +255,20 @@ static int check_args(const struct args *a, struct err *err)
         return err_set(err, ERR_INPUT, "--aa keeps no records: leave out --out and --json");
     if (a->against_out && !a->against)
         return err_set(err, ERR_INPUT, "--against-out needs --against");
-    if ((a->out && file_writable(a->out, err) < 0) ||
-        (a->against_out && file_writable(a->against_out, err) < 0))
-        return -1;
+    return 0;
+}
+
+/* Asked before the cases are verified, which may take an hour. */
+static int check_outputs(const struct output *o, struct err *err)
+{
+    static const char *const names[BENCHMARK_SIDES] = {"--out", "--against-out"};
+
+    for (unsigned i = 0; i < o->sides && o->path[i]; i++)
+        if (store_check(o->path[i], err) < 0)
+            return err_context(err, "%s", names[i]);
+    if (o->sides == 2 && o->path[1] && file_same(o->path[0], o->path[1]))
+        return err_set(err, ERR_INPUT, "--against-out %s: is the file of --out: name another",
+                       o->path[1]);
     return 0;
 }
 
@@ -287,10 +318,11 @@ static int print_outcome(const struct args *a, struct output *o)
         }
         printf("an empty kernel: %.3g us a launch; the timer's tick: %.3g us\n",
                o->launch_overhead_us, o->event_tick_us);
-        printf("%u rows, %u not valid%s; records: %s\n", o->valid + o->invalid, o->invalid,
-               o->emulated ? " (emulated)" : "", o->path[0]);
+        printf("%u row%s, %u not valid%s; records: %s\n", o->valid + o->invalid,
+               plural(o->valid + o->invalid), o->invalid, o->emulated ? " (emulated)" : "",
+               o->path[0]);
     }
-    return o->invalid ? EXIT_FAIL : EXIT_PASS;
+    return o->invalid > o->bad_input ? EXIT_FAIL : o->bad_input ? EXIT_INPUT : EXIT_PASS;
 }
 
 /* The default files hold one run, not to be pooled with earlier ones. */
@@ -306,7 +338,7 @@ static int discard_defaults(const struct args *a, const struct output *o, struct
 
 static int run(const struct args *a, const struct case_list *cases, struct output *o)
 {
-    char goldens[PATH_MAX], sheets[PATH_MAX];
+    char sheets[PATH_MAX];
     const struct benchmark_sink sink = {
         .ctx = o,
         .opened = sink_opened,
@@ -315,12 +347,14 @@ static int run(const struct args *a, const struct case_list *cases, struct outpu
         .note = sink_note,
         .repeat_done = sink_repeat_done,
         .progress = sink_progress,
+        .warn = sink_warn,
     };
     struct benchmark_options opt = {
         .device = a->device ? a->device : CLI_DEFAULT_DEVICE,
         .sides = o->sides,
         .kernels = {a->kernels, a->aa ? a->kernels : a->against},
-        .golden_dir = a->goldens ? a->goldens : goldens,
+        .golden_dir = o->goldens.dir,
+        .golden_read_only = o->goldens.read_only,
         .sheet_dir = sheets,
         .suite = a->aa ? "bench A/A" : "bench",
         .cold = !a->hot,
@@ -336,17 +370,15 @@ static int run(const struct args *a, const struct case_list *cases, struct outpu
     int rc;
 
     o->cases = cases->count;
-    o->terminal = isatty(STDERR_FILENO);
     if (a->out)
         before = file_length(a->out);
-    cli_project_path("build/golden", goldens, sizeof goldens);
     cli_project_path("cases/devices", sheets, sizeof sheets);
     if (!nvtx_available())
         fprintf(stderr, "deltarig: built without NVTX's header: no ranges for profilers\n");
     rc = discard_defaults(a, o, &err);
     if (rc == 0)
         rc = benchmark_run(&opt, cases, &sink, &err);
-    sink_progress(o, ""); /* when it had to stop, its last words still stand there */
+    progress_clear(&o->progress); /* when it had to stop, its last words still stand there */
     for (unsigned i = 0; i < o->sides; i++)
         store_close(o->store[i]);
     nvtx_close(opt.nvtx);
@@ -370,6 +402,37 @@ static void choose_paths(const struct args *a, struct output *o, char (*fallback
     o->path[1] = a->against_out ? a->against_out : fallback[1];
 }
 
+/* All that can be refused before the first case is; as select_cases(). */
+static int prepare(struct output *o, const struct words *words, struct case_list *cases)
+{
+    const struct args *a = o->args;
+    struct err err = ERR_INIT;
+    int code;
+
+    if (check_args(a, &err) < 0)
+        return cli_error(&err);
+    code = select_cases(a, words, cases);
+    if (code != EXIT_PASS)
+        return code;
+    if (check_outputs(o, &err) < 0 || cli_goldens(a->goldens, false, &o->goldens, &err) < 0)
+        return cli_error(&err);
+    return EXIT_PASS;
+}
+
+static int run_all(struct output *o, const struct case_list *cases)
+{
+    int code;
+
+    bench_table_init(&o->table[0]);
+    bench_table_init(&o->table[1]);
+    aa_init(&o->aa, o->args->aa);
+    code = run(o->args, cases, o);
+    aa_release(&o->aa);
+    table_release(&o->table[0]);
+    table_release(&o->table[1]);
+    return code;
+}
+
 int cmd_bench(int argc, char **argv)
 {
     char fallback[BENCHMARK_SIDES][PATH_MAX];
@@ -380,32 +443,19 @@ int cmd_bench(int argc, char **argv)
     struct args a = {0};
     enum options_outcome parsed = options_parse(&usage, argc, argv, &a, &words);
     struct output o = {.args = &a, .prov = &prov, .sides = a.against || a.aa ? 2 : 1};
-    int code;
+    int code = parsed == OPTIONS_BAD ? EXIT_INPUT : EXIT_PASS;
 
     case_list_init(&cases);
-    if (parsed != OPTIONS_OK) {
-        code = parsed == OPTIONS_HELP ? EXIT_PASS : EXIT_INPUT;
-        goto done;
+    progress_init(&o.progress);
+    if (parsed == OPTIONS_OK) {
+        choose_paths(&a, &o, fallback);
+        code = prepare(&o, &words, &cases);
+        if (code == EXIT_PASS && provenance_collect(argc, argv, &prov, &err) < 0)
+            code = cli_error(&err);
+        else if (code == EXIT_PASS)
+            code = run_all(&o, &cases);
     }
-    choose_paths(&a, &o, fallback);
-    if (check_args(&a, &err) < 0 || select_cases(&a, &words, &cases, &err) < 0 ||
-        provenance_collect(argc, argv, &prov, &err) < 0) {
-        code = cli_error(&err);
-        goto done;
-    }
-    if (!cases.count) {
-        fprintf(stderr, "deltarig: bench: no case matches\n");
-        code = EXIT_NOTHING;
-        goto done;
-    }
-    bench_table_init(&o.table[0]);
-    bench_table_init(&o.table[1]);
-    aa_init(&o.aa, a.aa);
-    code = run(&a, &cases, &o);
-    aa_release(&o.aa);
-    table_release(&o.table[0]);
-    table_release(&o.table[1]);
-done:
+    progress_release(&o.progress);
     provenance_release(&prov);
     case_list_release(&cases);
     free(words.at);

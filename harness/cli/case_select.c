@@ -27,7 +27,7 @@ static int parse_tiers(const char *name, unsigned *out, struct err *err)
         *out = known[i].bits;
         return 0;
     }
-    return err_set(err, ERR_INPUT, "--tier %s: use %s", name, TIER_HELP);
+    return err_set(err, ERR_INPUT, "--tier %s: use smoke, full (smoke too), perf or all", name);
 }
 
 struct folder {
@@ -50,18 +50,23 @@ static int read_file(const char *name, void *ctx, struct err *err)
     return case_file_read(path, f->list, err);
 }
 
-static int read_folder(const char *dir, struct case_list *list, struct err *err)
+static void folder_of(const struct case_selection *sel, char *out, size_t n)
 {
-    char own[4096];
-    if (dir == NULL) {
-        cli_project_path("cases", own, sizeof(own));
-        dir = own;
-    }
+    if (sel->dir != NULL)
+        snprintf(out, n, "%s", sel->dir);
+    else
+        cli_project_path("cases", out, n);
+}
+
+static int read_folder(const struct case_selection *sel, struct case_list *list, struct err *err)
+{
+    char dir[4096];
+    folder_of(sel, dir, sizeof(dir));
     struct folder f = {.dir = dir, .list = list};
     if (dir_each(dir, read_file, &f, err) < 0)
-        return -1;
+        return f.files > 0 ? -1 : err_context(err, "--cases");
     if (f.files == 0)
-        return err_set(err, ERR_INPUT, "%s: holds no .case file", dir);
+        return err_set(err, ERR_INPUT, "--cases: %s: holds no .case file", dir);
     return 0;
 }
 
@@ -110,16 +115,40 @@ static void drop_repeats(struct case_list *list)
     free(repeat);
 }
 
+static int select_one(const struct case_selection *sel, struct case_list *out, struct err *err)
+{
+    const char *other = sel->patterns->count > 0 ? "patterns"
+                        : sel->dir != NULL       ? "--cases"
+                        : sel->tiers != NULL     ? "--tier"
+                                                 : NULL;
+    if (other != NULL)
+        return err_set(err, ERR_INPUT, "--case and %s exclude each other", other);
+    return case_line_expand(sel->text, TIER_FULL, out, err) < 0 ? err_context(err, "--case") : 0;
+}
+
+static const char *tiers_of(const struct case_selection *sel)
+{
+    return sel->tiers != NULL ? sel->tiers : sel->usual;
+}
+
+int cases_none(const struct case_selection *sel)
+{
+    const struct words *p = sel->patterns;
+    char dir[4096];
+    folder_of(sel, dir, sizeof(dir));
+    fprintf(stderr, "deltarig: no case matches: tier %s of %s has none", tiers_of(sel), dir);
+    if (p->count > 0)
+        fprintf(stderr, " like '%s'%s", p->at[0], p->count > 1 ? " or the other patterns" : "");
+    fprintf(stderr, "; `deltarig list` shows all\n");
+    return EXIT_NOTHING;
+}
+
 int cases_select(const struct case_selection *sel, struct case_list *out, struct err *err)
 {
-    if (sel->text != NULL) {
-        if (sel->patterns->count > 0)
-            return err_set(err, ERR_INPUT, "--case and patterns exclude each other");
-        return case_line_expand(sel->text, TIER_FULL, out, err) < 0 ? err_context(err, "--case")
-                                                                    : 0;
-    }
+    if (sel->text != NULL)
+        return select_one(sel, out, err);
     unsigned tiers = 0;
-    if (parse_tiers(sel->tiers, &tiers, err) < 0 || read_folder(sel->dir, out, err) < 0)
+    if (parse_tiers(tiers_of(sel), &tiers, err) < 0 || read_folder(sel, out, err) < 0)
         return -1;
     size_t kept = 0;
     for (size_t i = 0; i < out->count; i++)

@@ -49,7 +49,14 @@ int cli_error(const struct err *err);
    `out` gets "cases" when that is the current folder, else an absolute path. */
 void cli_project_path(const char *below_root, char *out, unsigned long n);
 
-/* Can goldens be stored in `dir`? If not, one warning says why. */
-bool cli_goldens_kept(const char *dir);
+/* The cache of goldens. */
+struct golden_place {
+    char dir[4096];
+    bool read_only; /* nothing can be stored there */
+};
+
+/* `given` (--golden-dir), NULL: the project's own. When nothing can be stored there one warning
+   says why, unless it is only `read`. ERR_INPUT when it is no folder. */
+int cli_goldens(const char *given, bool read, struct golden_place *out, struct err *err);
 
 #endif

@@ -67,12 +67,26 @@ void cli_project_path(const char *below_root, char *out, unsigned long n)
         snprintf(out, n, "%s/%s", root, below_root);
 }
 
-bool cli_goldens_kept(const char *dir)
+/* What is there must be a folder; nothing is as good as an empty one. */
+static int check_folder(const char *path, struct err *err)
+{
+    struct stat st;
+    if (stat(path, &st) < 0 || S_ISDIR(st.st_mode))
+        return 0;
+    return err_set(err, ERR_INPUT, "--golden-dir: %s: is a file: name a folder", path);
+}
+
+int cli_goldens(const char *given, bool read, struct golden_place *out, struct err *err)
 {
     struct err why = ERR_INIT;
-    if (golden_cache_writable(dir, &why))
-        return true;
-    err_context(&why, "goldens are computed and not kept");
-    fprintf(stderr, "deltarig: warning: %s\n", why.text);
-    return false;
+    if (given != NULL)
+        snprintf(out->dir, sizeof(out->dir), "%s", given);
+    else
+        cli_project_path("build/golden", out->dir, sizeof(out->dir));
+    if (check_folder(out->dir, err) < 0)
+        return -1;
+    out->read_only = read || !golden_cache_writable(out->dir, &why);
+    if (!read && out->read_only)
+        fprintf(stderr, "deltarig: warning: goldens are computed and not kept: %s\n", why.text);
+    return 0;
 }

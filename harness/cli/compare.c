@@ -188,6 +188,13 @@ static int check_args(const struct args *args, const struct words *words, struct
         return err_set(err, ERR_INPUT,
                        "compare: two record files are needed, BASE.jsonl and NEW.jsonl; `deltarig "
                        "compare --help` explains");
+    if (words->count == 0 && (args->threshold || args->fdr || args->common || args->same_bits ||
+                              args->markdown || args->json))
+        return err_set(err, ERR_INPUT, "compare --history alone takes no option but --case");
+    if (args->pattern && !args->history)
+        return err_set(err, ERR_INPUT, "compare --case needs --history DIR");
+    if (args->json && args->history)
+        return err_set(err, ERR_INPUT, "compare --history has no JSON: leave out --json");
     if (args->bits &&
         (args->threshold || args->fdr || args->common || args->same_bits || args->history))
         return err_set(
@@ -195,6 +202,18 @@ static int check_args(const struct args *args, const struct words *words, struct
             "compare --bits only counts: leave out --threshold, --fdr, --common, --same-bits "
             "and --history");
     return 0;
+}
+
+/* Asked before anything is read: the Markdown is written last. */
+static int check_markdown(const char *path, const struct words *words, struct err *err)
+{
+    if (!path)
+        return 0;
+    for (unsigned i = 0; i < words->count; i++)
+        if (file_same(path, words->at[i]))
+            return err_set(err, ERR_INPUT, "--markdown %s: is a file to compare: name another",
+                           path);
+    return file_writable(path, err) < 0 ? err_context(err, "--markdown") : 0;
 }
 
 static int show_history(const struct args *args, struct err *err)
@@ -240,9 +259,11 @@ int cmd_compare(int argc, char **argv)
         break;
     }
     rc = check_args(&args, &words, &err);
+    if (rc == 0)
+        rc = check_markdown(args.markdown, &words, &err);
     if (rc == 0 && words.count == 2)
         rc = compare_files(&args, &words, &err);
-    if (rc >= 0 && args.history && !args.json) {
+    if (rc >= 0 && args.history) {
         int shown = show_history(&args, &err);
 
         rc = shown < 0 ? -1 : rc > shown ? rc : shown;

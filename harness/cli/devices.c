@@ -22,7 +22,8 @@ static const struct option_spec specs[] = {
 
 static const struct usage usage = {
     .synopsis = "deltarig devices [options]",
-    .about = "Lists the devices that --device takes.\n",
+    .about = "Lists the devices that --device takes.\n"
+             "Exit codes: 0 there is one, 2 bad input, 3 there is none.\n",
     .specs = specs,
     .max_words = 0,
 };

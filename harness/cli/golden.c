@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/case_select.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "measure/golden_cache.h"
 #include "problem/operator.h"
 
@@ -33,16 +35,12 @@ static const struct usage usage = {
     .about = "Computes the goldens of the cases that match (or takes them from the cache) and "
              "shows, for\n"
              "each output, how many values are compared, their magnitude and the bounds.\n"
-             "--check exits with 1 when a cached golden differs from the reference, 2 when one is\n"
-             "damaged, 3 when none is cached or all are stale.\n",
+             "Exit codes: 0 shown or the same, 1 --check: a cached golden differs from the\n"
+             "reference, 2 bad input or --check: one is damaged, 3 no case, or --check: none is\n"
+             "cached or all are stale.\n",
     .specs = specs,
     .max_words = 1000,
 };
-
-static void warn(const char *text)
-{
-    fprintf(stderr, "deltarig: warning: %s\n", text);
-}
 
 /* --- showing ---------------------------------------------------------------------------------- */
 
@@ -186,32 +184,53 @@ static int gravest(int a, int b)
     return order[a] > order[b] ? a : b;
 }
 
+/* Where things are read from and written to: asked before a reference is computed. */
+static int check_places(const struct args *a, const struct case_list *cases,
+                        struct golden_place *place, struct err *err)
+{
+    if (a->export_dir != NULL && a->check)
+        return err_set(err, ERR_INPUT, "--export and --check exclude each other");
+    if (a->export_dir != NULL && cases->count > 1)
+        return err_set(err, ERR_INPUT, "--export takes one case, not %zu", cases->count);
+    if (a->export_dir != NULL && dir_writable(a->export_dir, err) < 0)
+        return err_context(err, "--export");
+    return cli_goldens(a->golden_dir, a->check, place, err);
+}
+
+static int work_all(const struct args *a, const struct golden_place *place,
+                    const struct case_list *cases)
+{
+    struct progress said;
+    progress_init(&said);
+    struct golden_source src = {
+        .dir = place->dir, .read_only = place->read_only, .warn = progress_warn, .ctx = &said};
+    int code = EXIT_NOTHING;
+    for (size_t i = 0; i < cases->count; i++)
+        code = gravest(code, work(a, &src, &cases->items[i]));
+    progress_release(&said);
+    return code;
+}
+
 static int run(const struct args *a, const struct words *patterns)
 {
     struct case_list cases;
     struct err err = ERR_INIT;
-    char own[4096];
+    struct golden_place place;
     struct case_selection sel = {.text = a->case_text,
                                  .dir = a->cases_dir,
-                                 .tiers = a->tier != NULL ? a->tier : "full",
+                                 .tiers = a->tier,
+                                 .usual = "full",
                                  .patterns = patterns};
     case_list_init(&cases);
-    cli_project_path("build/golden", own, sizeof(own));
     int code = EXIT_NOTHING;
-    if (cases_select(&sel, &cases, &err) < 0) {
+    if (cases_select(&sel, &cases, &err) < 0)
         code = cli_error(&err);
-    } else if (cases.count == 0) {
-        fprintf(stderr, "deltarig: no case matches; `deltarig list` shows them\n");
-    } else if (a->export_dir != NULL && cases.count > 1) {
-        err_set(&err, ERR_INPUT, "--export takes one case, not %zu", cases.count);
+    else if (cases.count == 0)
+        code = cases_none(&sel);
+    else if (check_places(a, &cases, &place, &err) < 0)
         code = cli_error(&err);
-    } else {
-        struct golden_source src = {.dir = a->golden_dir != NULL ? a->golden_dir : own,
-                                    .warn = warn};
-        src.read_only = !a->check && !cli_goldens_kept(src.dir);
-        for (size_t i = 0; i < cases.count; i++)
-            code = gravest(code, work(a, &src, &cases.items[i]));
-    }
+    else
+        code = work_all(a, &place, &cases);
     case_list_release(&cases);
     return code;
 }

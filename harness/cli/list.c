@@ -27,7 +27,8 @@ static const struct option_spec specs[] = {
 static const struct usage usage = {
     .synopsis = "deltarig list [PATTERN...] [options]",
     .about = "Shows the cases whose text matches a PATTERN (none: all) with their tier, or the\n"
-             "operators that cases are made of.\n",
+             "operators that cases are made of.\n"
+             "Exit codes: 0 some were shown, 2 bad input, 3 none.\n",
     .specs = specs,
     .max_words = 1000,
 };
@@ -82,9 +83,14 @@ static void json_operator(struct text *out, const struct op *op)
     text_add(out, "]}\n");
 }
 
-static int list_operators(const struct words *patterns, bool json)
+static int list_operators(const struct args *a, const struct words *patterns)
 {
+    struct err err = ERR_INIT;
     unsigned shown = 0;
+    if (a->tier != NULL || a->cases_dir != NULL) {
+        err_set(&err, ERR_INPUT, "--operators shows no cases: leave out --tier and --cases");
+        return cli_error(&err);
+    }
     for (size_t i = 0; i < operator_count; i++) {
         struct test_case tc = {.op = operator_table[i]};
         bool match = patterns->count == 0;
@@ -94,7 +100,7 @@ static int list_operators(const struct words *patterns, bool json)
         if (!match)
             continue;
         shown++;
-        if (!json) {
+        if (!a->json) {
             print_operator(operator_table[i]);
             continue;
         }
@@ -104,6 +110,8 @@ static int list_operators(const struct words *patterns, bool json)
         fputs(line.data, stdout);
         text_release(&line);
     }
+    if (shown == 0)
+        fprintf(stderr, "deltarig: no operator matches; `deltarig list --operators` shows all\n");
     return shown > 0 ? EXIT_PASS : EXIT_NOTHING;
 }
 
@@ -129,14 +137,13 @@ static int list_cases(const struct args *a, const struct words *patterns)
     struct case_list cases;
     struct err err = ERR_INIT;
     struct case_selection sel = {
-        .dir = a->cases_dir, .tiers = a->tier != NULL ? a->tier : "all", .patterns = patterns};
+        .dir = a->cases_dir, .tiers = a->tier, .usual = "all", .patterns = patterns};
     case_list_init(&cases);
     int code = EXIT_PASS;
     if (cases_select(&sel, &cases, &err) < 0) {
         code = cli_error(&err);
     } else if (cases.count == 0) {
-        fprintf(stderr, "deltarig: no case matches\n");
-        code = EXIT_NOTHING;
+        code = cases_none(&sel);
     }
     for (size_t i = 0; code == EXIT_PASS && i < cases.count; i++)
         print_case(&cases.items[i], a->json);
@@ -151,7 +158,7 @@ int cmd_list(int argc, char **argv)
     int code = EXIT_INPUT;
     switch (options_parse(&usage, argc, argv, &args, &patterns)) {
     case OPTIONS_OK:
-        code = args.operators ? list_operators(&patterns, args.json) : list_cases(&args, &patterns);
+        code = args.operators ? list_operators(&args, &patterns) : list_cases(&args, &patterns);
         break;
     case OPTIONS_HELP:
         code = EXIT_PASS;

@@ -24,7 +24,8 @@ static const struct usage usage = {
         "Joins record files, such as those of `bench --shard I/N`, into one. Every line is "
         "checked;\n"
         "each run keeps its id and provenance. The same run in two of the files, or the same case\n"
-        "twice in a run, is bad input, and FILE is left as it was.\n",
+        "twice in a run, is bad input, and FILE is left as it was.\n"
+        "Exit codes: 0 written, 2 bad input.\n",
     .specs = specs,
     .max_words = 10000,
 };
@@ -35,7 +36,7 @@ static int merge(const struct args *args, const struct words *words, struct err 
 {
     struct record_set set = {.nruns = 0};
     struct text all;
-    int rc = 0;
+    int rc = file_writable(args->out, err) < 0 ? err_context(err, "--out") : 0;
 
     text_init(&all);
     for (unsigned i = 0; i < words->count && rc == 0; i++) {

@@ -88,7 +88,7 @@ static int write_report(const struct args *args, const struct report *r, struct 
         fprintf(stderr, "deltarig: the records hold runs, but no verdict and no measurement\n");
         return EXIT_NOTHING;
     }
-    if (dir_make(args->out, err) < 0 || report_write(r, args->out, note, sizeof note, err) < 0)
+    if (report_write(r, args->out, note, sizeof note, err) < 0)
         return -1;
     if (note[0])
         fprintf(stderr, "deltarig: %s\n", note);
@@ -112,7 +112,9 @@ static int make(const struct args *args, const struct words *words, struct err *
         return err_set(
             err, ERR_INPUT,
             "report: record files and --out DIR are needed; `deltarig report --help` explains");
-    rc = gather(args, words, &m, &r, err);
+    rc = report_check(args->out, err) < 0 ? err_context(err, "--out") : 0;
+    if (rc == 0)
+        rc = gather(args, words, &m, &r, err);
     if (rc == 0)
         rc = write_report(args, &r, err);
     discard(&m);

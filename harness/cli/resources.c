@@ -26,7 +26,7 @@ static const struct option_spec specs[] = {
     {"--cases", OPTION_TEXT, offsetof(struct args, cases), "DIR", "folder of case files"},
     {"--no-cases", OPTION_FLAG, offsetof(struct args, no_cases), NULL, "only the kernels"},
     {"--out", OPTION_TEXT, offsetof(struct args, out), "FILE",
-     "records (default build/results/resources.jsonl, anew)"},
+     "records, appended (default build/results/resources.jsonl, anew)"},
     {0},
 };
 
@@ -36,7 +36,9 @@ static const struct usage usage = {
         "Registers, spills, stack and shared memory of every kernel for sm_90 and sm_121, from "
         "the\n"
         "assembler's log; occupancy and waves on GB10 of every launch of every case. Nothing is\n"
-        "executed. Exit code 1 when GB10 would refuse a launch.\n",
+        "executed.\n"
+        "Exit codes: 0 GB10 would take every launch, 1 it would refuse one, 2 bad input, 3 there\n"
+        "was nothing to tell.\n",
     .specs = specs,
     .max_words = 64,
 };
@@ -44,7 +46,7 @@ static const struct usage usage = {
 struct output {
     struct store *store;
     struct table kernels, launches;
-    unsigned nlaunches, refused;
+    unsigned nlaunches, refused, bad_input;
 };
 
 static const struct column kernel_columns[] = {
@@ -96,7 +98,7 @@ static int collect(const struct args *a, struct resources *res, struct output *o
     struct err why = ERR_INIT;
 
     if (resources_collect(res, a->kernels, &why) < 0) {
-        if (why.kind != ERR_MISSING) {
+        if (why.kind != ERR_MISSING || a->no_cases) { /* without them there is nothing to tell */
             *err = why;
             return -1;
         }
@@ -110,31 +112,27 @@ static int collect(const struct args *a, struct resources *res, struct output *o
     return 0;
 }
 
-static int run_cases(const struct args *a, const struct case_list *cases,
-                     const struct resources *res, const struct device_sheet *gb10, struct output *o,
-                     struct err *err)
+static int run_cases(const struct args *a, const struct case_list *cases, const struct dry_run *d,
+                     struct output *o, struct err *err)
 {
-    struct dry_run d = {.resources = res, .sheet = gb10};
-    struct device *cpu = NULL;
-    int rc = 0;
-
-    if (device_open("cpu", &cpu, err) < 0)
-        return -1;
-    if (kernel_set_open(cpu, a->kernels, &d.set, err) < 0)
-        rc = -1;
-    for (size_t i = 0; i < cases->count && rc == 0; i++) {
+    for (size_t i = 0; i < cases->count; i++) {
+        const struct test_case *tc = &cases->items[i];
         struct err why = ERR_INIT;
 
-        if (!dry_run_case(&d, &cases->items[i], seen, o, &why))
+        if (!dry_run_case(d, tc, seen, o, &why))
             continue;
         if (why.kind == ERR_MISSING && a->kernels) /* a foreign set need not have them all */
             continue;
-        *err = why;
-        rc = -1;
+        if (tc->origin[0])
+            err_context(&why, "%s", tc->origin);
+        if (why.kind != ERR_INPUT) {
+            *err = why;
+            return -1;
+        }
+        o->bad_input++; /* the other cases are not lost */
+        cli_error(&why);
     }
-    kernel_set_close(d.set);
-    device_close(cpu);
-    return rc;
+    return 0;
 }
 
 /* Records need a device: the one that the numbers are for, marked as not executed on. */
@@ -176,28 +174,82 @@ static void print_tables(const struct output *o)
     text_release(&text);
 }
 
+static int open_store(const struct args *a, const struct provenance *prov,
+                      const struct device_sheet *gb10, struct store **store, struct err *err)
+{
+    char fallback[PATH_MAX];
+    struct device_stamp stamp;
+
+    stamp_gb10(gb10, &stamp);
+    cli_project_path("build/results/resources.jsonl", fallback, sizeof fallback);
+    if (!a->out && store_discard(fallback, err) < 0)
+        return -1;
+    return store_open(a->out ? a->out : fallback, prov, &stamp, store, err);
+}
+
 static int run(const struct args *a, const struct case_list *cases, const struct provenance *prov,
                struct output *o, struct err *err)
 {
-    char fallback[PATH_MAX];
     struct device_sheet gb10;
-    struct device_stamp stamp;
     struct resources res;
+    struct dry_run d = {.resources = &res, .sheet = &gb10};
+    struct device *cpu = NULL; /* its modules tell the kernels' signatures */
     int rc = -1;
 
-    cli_project_path("build/results/resources.jsonl", fallback, sizeof fallback);
-    if (find_gb10(&gb10, err) < 0)
-        return -1;
-    stamp_gb10(&gb10, &stamp);
-    if (!a->out && store_discard(fallback, err) < 0)
-        return -1;
     resources_init(&res);
-    if (!store_open(a->out ? a->out : fallback, prov, &stamp, &o->store, err) &&
-        !collect(a, &res, o, err))
-        rc = a->no_cases ? 0 : run_cases(a, cases, &res, &gb10, o, err);
+    if (find_gb10(&gb10, err) < 0)
+        goto done;
+    if (!a->no_cases &&
+        (device_open("cpu", &cpu, err) < 0 || kernel_set_open(cpu, a->kernels, &d.set, err) < 0))
+        goto done;
+    if (open_store(a, prov, &gb10, &o->store, err) < 0 || collect(a, &res, o, err) < 0)
+        goto done;
+    rc = a->no_cases ? 0 : run_cases(a, cases, &d, o, err);
+done:
     store_close(o->store);
+    kernel_set_close(d.set);
+    device_close(cpu);
     resources_release(&res);
     return rc;
+}
+
+/* All that can be refused before the first kernel is looked at; EXIT_PASS when nothing is. */
+static int prepare(const struct args *a, const struct words *words, struct case_list *cases)
+{
+    const struct case_selection sel = {
+        .text = a->case_text,
+        .dir = a->cases,
+        .tiers = a->tier,
+        .usual = "perf",
+        .patterns = words,
+    };
+    struct err err = ERR_INIT;
+
+    if (a->no_cases && (sel.text || sel.dir || sel.tiers || words->count)) {
+        err_set(&err, ERR_INPUT, "--no-cases excludes --case, --cases, --tier and patterns");
+        return cli_error(&err);
+    }
+    if (!a->no_cases && cases_select(&sel, cases, &err) < 0)
+        return cli_error(&err);
+    if (!a->no_cases && !cases->count)
+        return cases_none(&sel);
+    if (a->out && store_check(a->out, &err) < 0) {
+        err_context(&err, "--out");
+        return cli_error(&err);
+    }
+    return EXIT_PASS;
+}
+
+static int outcome(const struct output *o)
+{
+    if (o->refused)
+        return EXIT_FAIL;
+    if (o->bad_input)
+        return EXIT_INPUT;
+    if (table_rows(&o->kernels) || o->nlaunches)
+        return EXIT_PASS;
+    fprintf(stderr, "deltarig: resources: the set has no kernel that the cases launch\n");
+    return EXIT_NOTHING;
 }
 
 int cmd_resources(int argc, char **argv)
@@ -209,22 +261,19 @@ int cmd_resources(int argc, char **argv)
     struct err err = ERR_INIT;
     struct args a = {0};
     enum options_outcome parsed = options_parse(&usage, argc, argv, &a, &words);
-    struct case_selection sel = {a.case_text, a.cases, a.tier ? a.tier : "full", &words};
-    int code = EXIT_INPUT;
+    int code = parsed == OPTIONS_BAD ? EXIT_INPUT : EXIT_PASS;
 
     case_list_init(&cases);
     table_init(&o.kernels, kernel_columns, sizeof kernel_columns / sizeof kernel_columns[0]);
     table_init(&o.launches, launch_columns, sizeof launch_columns / sizeof launch_columns[0]);
-    if (parsed != OPTIONS_OK)
-        code = parsed == OPTIONS_HELP ? EXIT_PASS : EXIT_INPUT;
-    else if (cases_select(&sel, &cases, &err) < 0 ||
-             provenance_collect(argc, argv, &prov, &err) < 0 ||
-             run(&a, &cases, &prov, &o, &err) < 0)
-        code = cli_error(&err);
-    else
-        code = o.refused                               ? EXIT_FAIL
-               : table_rows(&o.kernels) || o.nlaunches ? EXIT_PASS
-                                                       : EXIT_NOTHING;
+    if (parsed == OPTIONS_OK)
+        code = prepare(&a, &words, &cases);
+    if (parsed == OPTIONS_OK && code == EXIT_PASS) {
+        if (provenance_collect(argc, argv, &prov, &err) < 0 || run(&a, &cases, &prov, &o, &err) < 0)
+            code = cli_error(&err);
+        else
+            code = outcome(&o);
+    }
     if (table_rows(&o.kernels) || o.nlaunches)
         print_tables(&o);
     table_release(&o.kernels);

@@ -43,8 +43,8 @@ static const struct option_spec specs[] = {
     {"--json", OPTION_FLAG, AT(json), NULL, "the records as JSON lines instead of a table"},
     {"--junit", OPTION_TEXT, AT(junit), "FILE", "also write a JUnit report"},
     {"--out", OPTION_TEXT, AT(out), "FILE",
-     "results (default build/results/<device>.jsonl, with --case none)"},
-    {"--resume", OPTION_FLAG, AT(resume), NULL, "go on where the results file ends"},
+     "results, anew (default build/results/<device>.jsonl, with --case none)"},
+    {"--resume", OPTION_FLAG, AT(resume), NULL, "keep --out, go on where it ends"},
     {"--jobs", OPTION_UNSIGNED, AT(jobs), "N",
      "worker processes on the CPU device (default: CPUs)"},
     {"--timeout", OPTION_SECONDS, AT(watchdog), "SECONDS", "for one case (default 600)"},
@@ -69,11 +69,14 @@ static const struct usage usage = {
 /* The parent's side of a run. */
 struct session {
     const struct args *args;
+    struct case_selection selection;
     struct case_list cases;
     struct words patterns;
     struct provenance prov;
     struct resume resume;
     struct verify_table table;
+    struct progress progress;
+    struct golden_place goldens;
     struct store *store;
     char device_spec[32]; /* as opened: "cpu", "cuda:0" */
     char out[4096];       /* the results file; "" when none is kept */
@@ -130,6 +133,12 @@ static void lost(void *parent, size_t index, const char *why, void *result)
     res->kind = ERR_SYSTEM;
 }
 
+static void warned(void *parent, const char *text)
+{
+    struct session *s = parent;
+    progress_warn(&s->progress, text);
+}
+
 /* --- the command ------------------------------------------------------------------------------ */
 
 static int check_require(const struct args *a, struct err *err)
@@ -161,6 +170,12 @@ static int prepare_out(struct session *s, struct err *err)
         snprintf(s->out, sizeof(s->out), "%s", a->out);
     if (a->resume && a->out == NULL)
         return err_set(err, ERR_INPUT, "--resume needs --out FILE: the results to go on with");
+    if (a->out != NULL && store_check(a->out, err) < 0)
+        return err_context(err, "--out");
+    if (a->junit != NULL && a->out != NULL && file_same(a->junit, a->out))
+        return err_set(err, ERR_INPUT, "--junit %s: is the file of --out: name another", a->junit);
+    if (a->junit != NULL && file_writable(a->junit, err) < 0)
+        return err_context(err, "--junit");
     if (!a->json || a->out != NULL)
         return 0;
     const char *tmp = getenv("TMPDIR");
@@ -168,7 +183,8 @@ static int prepare_out(struct session *s, struct err *err)
              (long)getpid());
     int fd = open(s->out, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set(err, ERR_SYSTEM, "%s: cannot create: %s", s->out, strerror(errno));
+        return err_set(err, ERR_INPUT, "%s: cannot create: %s; set TMPDIR to another folder",
+                       s->out, strerror(errno));
     close(fd);
     s->temporary = true;
     return 0;
@@ -177,16 +193,14 @@ static int prepare_out(struct session *s, struct err *err)
 static int prepare(struct session *s, int argc, char **argv, struct err *err)
 {
     const struct args *a = s->args;
-    struct case_selection sel = {.text = a->case_text,
-                                 .dir = a->cases_dir,
-                                 .tiers = a->tier != NULL ? a->tier : "full",
-                                 .patterns = &s->patterns};
-    if (check_require(a, err) < 0 || cases_select(&sel, &s->cases, err) < 0 ||
+    if (check_require(a, err) < 0 || cases_select(&s->selection, &s->cases, err) < 0 ||
         prepare_out(s, err) < 0 || provenance_collect(argc, argv, &s->prov, err) < 0)
+        return -1;
+    if (s->cases.count > 0 && cli_goldens(a->golden_dir, false, &s->goldens, err) < 0)
         return -1;
     if (a->resume && resume_read(s->out, &s->cases, a->kernels, &s->resume, err) < 0)
         return -1;
-    verify_table_init(&s->table, s->cases.count, a->json);
+    verify_table_init(&s->table, s->cases.count, a->json, &s->progress);
     s->table.keep_all = a->junit != NULL;
     for (size_t i = 0; a->resume && i < s->cases.count; i++) {
         if (s->resume.record[i] == NULL)
@@ -202,8 +216,6 @@ static int prepare(struct session *s, int argc, char **argv, struct err *err)
 static int supervise(struct session *s, struct err *err)
 {
     const struct args *a = s->args;
-    char golden_dir[4096];
-    cli_project_path("build/golden", golden_dir, sizeof(golden_dir));
     size_t work = s->cases.count - s->resume.count;
     unsigned jobs = a->jobs > 0 ? a->jobs : parallel_cpus();
     struct verify_worker worker = {.cases = &s->cases,
@@ -211,9 +223,9 @@ static int supervise(struct session *s, struct err *err)
                                        a->device != NULL ? a->device : CLI_DEFAULT_DEVICE,
                                    .kernels_dir = a->kernels,
                                    .require = a->require,
-                                   .golden_dir = a->golden_dir != NULL ? a->golden_dir : golden_dir,
+                                   .golden_dir = s->goldens.dir,
+                                   .golden_read_only = s->goldens.read_only,
                                    .jobs = jobs < work ? jobs : (unsigned)work};
-    worker.golden_read_only = !cli_goldens_kept(worker.golden_dir);
     if (a->kernels == NULL && a->require == NULL)
         worker.require = "all"; /* our own set has no right to be incomplete */
     struct supervisor_job job = {.count = s->cases.count,
@@ -229,8 +241,11 @@ static int supervise(struct session *s, struct err *err)
                                  .parent = s,
                                  .opened = opened,
                                  .done = done,
-                                 .lost = lost};
-    return supervisor_run(&job, err);
+                                 .lost = lost,
+                                 .warned = warned};
+    int rc = supervisor_run(&job, err);
+    progress_clear(&s->progress); /* when it had to stop, its last words still stand there */
+    return rc;
 }
 
 static int copy_to_stdout(const char *path, struct err *err)
@@ -263,13 +278,15 @@ static int run(struct session *s, int argc, char **argv)
 {
     struct err err = ERR_INIT;
     double start = wall_seconds();
-    if ((s->args->junit != NULL && file_writable(s->args->junit, &err) < 0) ||
-        prepare(s, argc, argv, &err) < 0)
+    s->selection = (struct case_selection){.text = s->args->case_text,
+                                           .dir = s->args->cases_dir,
+                                           .tiers = s->args->tier,
+                                           .usual = "full",
+                                           .patterns = &s->patterns};
+    if (prepare(s, argc, argv, &err) < 0)
         return cli_error(&err);
-    if (s->cases.count == 0) {
-        fprintf(stderr, "deltarig: no case matches; `deltarig list` shows them\n");
-        return EXIT_NOTHING;
-    }
+    if (s->cases.count == 0)
+        return cases_none(&s->selection);
     if (supervise(s, &err) < 0)
         return cli_error(&err);
     store_close(s->store);
@@ -289,6 +306,7 @@ int cmd_verify(int argc, char **argv)
     struct session *s = xcalloc(1, sizeof(*s));
     s->args = &args;
     case_list_init(&s->cases);
+    progress_init(&s->progress);
     int code = EXIT_INPUT;
     switch (options_parse(&usage, argc, argv, &args, &s->patterns)) {
     case OPTIONS_OK:
@@ -304,6 +322,7 @@ int cmd_verify(int argc, char **argv)
     if (s->temporary)
         unlink(s->out);
     verify_table_release(&s->table);
+    progress_release(&s->progress);
     resume_release(&s->resume);
     provenance_release(&s->prov);
     case_list_release(&s->cases);

@@ -2,17 +2,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/cli.h"
 
-void verify_table_init(struct verify_table *t, size_t count, bool quiet)
+void verify_table_init(struct verify_table *t, size_t count, bool quiet, struct progress *p)
 {
     memset(t, 0, sizeof(*t));
     t->count = count;
     t->quiet = quiet;
-    t->progress = isatty(STDERR_FILENO);
+    t->progress = p;
     t->row = xcalloc(count > 0 ? count : 1, sizeof(struct verify_result *));
     t->arrived = xcalloc(count > 0 ? count : 1, sizeof(*t->arrived));
 }
@@ -66,14 +65,11 @@ static void print_row(const struct verify_table *t, const struct verify_record *
            rec->reference_s + rec->device_s, rec->case_text);
 }
 
-static void progress(const struct verify_table *t, const char *last)
+static void show_progress(const struct verify_table *t, const char *last)
 {
     size_t bad = t->done - t->verdicts[VERDICT_PASS] - t->verdicts[VERDICT_SKIP];
-    if (t->progress && last != NULL)
-        fprintf(stderr, "\r\033[K%zu/%zu cases, %zu not passed; last: %.60s", t->done, t->count,
-                bad, last);
-    else if (t->progress)
-        fprintf(stderr, "\r\033[K");
+    progress_show(t->progress, "%zu/%zu cases, %zu not passed; last: %s", t->done, t->count, bad,
+                  last);
 }
 
 /* Prints what is next in order, and forgets what passed. */
@@ -106,10 +102,10 @@ void verify_table_add(struct verify_table *t, size_t index, const struct verify_
         t->worst_ratio = worst_ratio(rec);
         snprintf(t->worst_case, sizeof(t->worst_case), "%s", rec->case_text);
     }
-    progress(t, NULL);
+    progress_clear(t->progress);
     flush_rows(t);
     if (t->done < t->count)
-        progress(t, rec->case_text);
+        show_progress(t, rec->case_text);
 }
 
 static bool is_verdict(const struct verify_table *t, size_t i, enum verdict v)
@@ -175,7 +171,7 @@ static void print_summary(const struct verify_table *t, double seconds, const ch
 
 int verify_table_finish(struct verify_table *t, double seconds, const char *results_path)
 {
-    progress(t, NULL);
+    progress_clear(t->progress);
     if (!t->quiet) {
         for (size_t i = 0; i < t->count; i++)
             if (t->row[i] != NULL && !is_verdict(t, i, VERDICT_PASS) &&

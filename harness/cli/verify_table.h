@@ -1,21 +1,21 @@
 /*
  * What `verify` shows: a table in the order of the cases whatever the order they finish in, what
- * did not pass with its reason and the command that repeats it, and a summary. Progress goes to a
- * terminal only.
+ * did not pass with its reason and the command that repeats it, and a summary.
  */
 #ifndef CLI_VERIFY_TABLE_H
 #define CLI_VERIFY_TABLE_H
 
 #include <stdio.h>
 
+#include "cli/progress.h"
 #include "cli/verify_worker.h"
 
 #define VERDICT_COUNT (VERDICT_ERROR + 1)
 
 struct verify_table {
+    struct progress *progress;  /* borrowed */
     size_t count;               /* cases */
     bool quiet;                 /* no table, no summary: the output is something else (--json) */
-    bool progress;              /* standard error is a terminal */
     bool keep_all;              /* rows that passed are kept too (--junit) */
     struct verify_result **row; /* count; NULL until there, and again when printed and passed */
     bool *arrived;              /* count */
@@ -27,7 +27,7 @@ struct verify_table {
     char worst_case[CASE_MAX_TEXT];
 };
 
-void verify_table_init(struct verify_table *t, size_t count, bool quiet);
+void verify_table_init(struct verify_table *t, size_t count, bool quiet, struct progress *p);
 void verify_table_release(struct verify_table *t);
 
 /* What the rows below are about; before the first of them. */

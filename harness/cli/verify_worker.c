@@ -5,9 +5,14 @@
 
 #include "base/parallel.h"
 
-static void warn(const char *text)
+static void phase(void *ctx, const char *what)
 {
-    fprintf(stderr, "deltarig: warning: %s\n", text);
+    supervisor_phase(ctx, what);
+}
+
+static void warn(void *ctx, const char *text)
+{
+    supervisor_warn(ctx, text);
 }
 
 int verify_worker_open(void *worker, struct device_info *info, struct err *err)
@@ -25,6 +30,7 @@ int verify_worker_open(void *worker, struct device_info *info, struct err *err)
                                          .golden_read_only = w->golden_read_only,
                                          .workers = share > 0 ? share : 1,
                                          .warn = warn,
+                                         .phase = phase,
                                          .kernels_dir = w->kernels_dir};
     if (info->kind != DEVICE_CPU)
         w->options.workers = 0; /* it has the machine to itself */
@@ -76,17 +82,11 @@ static bool damaged(const struct verify_record *rec)
             strcmp(rec->failed_check, check_name(CHECK_LAUNCH)) == 0);
 }
 
-static void phase(void *ctx, const char *what)
-{
-    supervisor_phase(ctx, what);
-}
-
 bool verify_worker_run(void *worker, size_t index, void *result, const struct supervisor_link *link)
 {
     struct verify_worker *w = worker;
     struct supervisor_link to = *link;
-    w->options.phase = phase;
-    w->options.phase_ctx = &to;
+    w->options.ctx = &to;
     const struct test_case *tc = &w->cases->items[index];
     struct verify_result *res = result;
     struct err err = ERR_INIT;

@@ -10,6 +10,7 @@
 
 struct gate_result {
     enum verdict verdict;
+    enum err_kind cause; /* of an ERROR */
     char reason[400];
 };
 
@@ -33,6 +34,16 @@ struct gate {
     unsigned skipped;
     const struct bench_item *first_skipped;
 };
+
+static void gate_phase(void *ctx, const char *what)
+{
+    supervisor_phase(ctx, what);
+}
+
+static void gate_warn(void *ctx, const char *text)
+{
+    supervisor_warn(ctx, text);
+}
 
 static void gate_close(void *worker)
 {
@@ -59,7 +70,10 @@ static int gate_open(void *worker, struct device_info *info, struct err *err)
         }
     w->runner = (struct runner_options){
         .golden_dir = w->opt->golden_dir,
+        .golden_read_only = w->opt->golden_read_only,
         .workers = info->kind == DEVICE_CPU ? (share ? share : 1) : w->opt->workers,
+        .warn = gate_warn,
+        .phase = gate_phase,
     };
     return 0;
 }
@@ -71,13 +85,15 @@ static bool gate_verify(void *worker, size_t index, void *result,
     struct gate_worker *w = worker;
     const struct bench_item *it = &w->item[index * w->stride];
     struct gate_result *out = result;
+    struct supervisor_link to = *link;
     struct verify_record rec;
     struct err err = ERR_INIT;
 
-    (void)link;
     memset(&rec, 0, sizeof rec);
     w->runner.kernels_dir = it->kernels_dir;
-    verify_case(w->device, w->set[it->side], it->tc, &w->runner, &rec, &err);
+    w->runner.ctx = &to;
+    if (verify_case(w->device, w->set[it->side], it->tc, &w->runner, &rec, &err) < 0)
+        out->cause = err.kind;
     out->verdict = rec.verdict;
     snprintf(out->reason, sizeof out->reason, "%.399s", rec.reason);
     return rec.verdict == VERDICT_ERROR ||
@@ -107,7 +123,9 @@ static int gate_done(void *parent, size_t index, const void *result, struct err 
         return 0;
     for (unsigned i = 0; i < g->stride; i++) {
         it[i].rejected = true;
-        it[i].skipped = r->verdict == VERDICT_SKIP;
+        /* Our own set has no right to be incomplete. */
+        it[i].skipped = r->verdict == VERDICT_SKIP && it[i].kernels_dir;
+        it[i].cause = r->cause;
         snprintf(it[i].reason, sizeof it[i].reason, "not timed: %s: %s", verdict_name(r->verdict),
                  r->reason);
     }
@@ -127,7 +145,16 @@ static void gate_lost(void *parent, size_t index, const char *why, void *result)
     (void)parent;
     (void)index;
     r->verdict = VERDICT_ERROR;
+    r->cause = ERR_SYSTEM;
     snprintf(r->reason, sizeof r->reason, "%.399s", why);
+}
+
+static void gate_warned(void *parent, const char *text)
+{
+    const struct gate *g = parent;
+
+    if (g->sink->warn)
+        g->sink->warn(g->sink->ctx, text);
 }
 
 static void tell_skipped(const struct gate *g)
@@ -172,6 +199,7 @@ int bench_gate(const struct benchmark_options *opt, const struct benchmark_sink 
         .opened = gate_opened,
         .done = gate_done,
         .lost = gate_lost,
+        .warned = gate_warned,
     };
 
     if (count && supervisor_run(&job, err) < 0)

@@ -13,6 +13,12 @@ static int reject(struct bench_item *it, const char *when, const char *what)
     return -1;
 }
 
+static int reject_for(struct bench_item *it, const char *when, const struct err *err)
+{
+    it->cause = err->kind;
+    return reject(it, when, err->text);
+}
+
 /* --- what the timing engine calls ------------------------------------------------------------- */
 
 static int launch_item(void *ctx, struct err *err)
@@ -83,13 +89,13 @@ int bench_item_open(struct bench_item *it, const struct bench_rig *b, struct ker
     opt.kernels_dir = it->kernels_dir;
     opt.like = like ? like->runner : NULL;
     if (runner_open(b->device, set, it->tc, &opt, &it->runner, &err) < 0)
-        return reject(it, "not timed", err.text);
+        return reject_for(it, "not timed", &err);
     it->module_load_us = device_info(b->device)->kind == DEVICE_CPU /* loads when a set opens */
                              ? NAN64
                              : 1e6 * (kernel_set_load_seconds(set) - loaded);
     look_at_buffers(it);
     if (runner_restore(it->runner, &err) < 0 || begin_timing(it, b, &err) < 0)
-        return reject(it, "not timed", err.text);
+        return reject_for(it, "not timed", &err);
     return 0;
 }
 
@@ -128,7 +134,7 @@ int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct ke
         rc = timing_round(b->rig, &it->timing[t], round, &err);
         nvtx_end(b->nvtx);
     }
-    return rc < 0 ? reject(it, "while it was timed", err.text) : 0;
+    return rc < 0 ? reject_for(it, "while it was timed", &err) : 0;
 }
 
 void bench_item_reset(struct bench_item *it)
@@ -157,12 +163,12 @@ static int finish_one(struct bench_item *it, enum temperature t, bool shared)
     char text[400];
 
     if (runner_restore_fast(it->runner, &err) < 0 || run_and_judge(it, t, &rec, &err) < 0)
-        return reject(it, "after the timed loop", err.text);
+        return reject_for(it, "after the timed loop", &err);
     if (rec.verdict != VERDICT_PASS && shared) {
         snprintf(it->damage, sizeof it->damage, "%s: %.400s", verdict_name(rec.verdict),
                  rec.reason);
         if (runner_mend(it->runner, &err) < 0 || run_and_judge(it, t, &rec, &err) < 0)
-            return reject(it, "after the timed loop", err.text);
+            return reject_for(it, "after the timed loop", &err);
     }
     if (rec.verdict != VERDICT_PASS) {
         snprintf(text, sizeof text, "%s: %.380s", verdict_name(rec.verdict), rec.reason);

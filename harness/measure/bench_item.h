@@ -32,6 +32,7 @@ struct bench_item {
     bool skipped;            /* the set lacks its kernel: rejected too, and no record */
     bool rejected;           /* not timed, or its times are not to be believed: see reason */
     char reason[512];
+    enum err_kind cause; /* of the rejection; ERR_NONE: a verdict */
     struct runner *runner;
     struct timing timing[TEMPERATURES];
     struct cost cost;

@@ -265,7 +265,6 @@ static int open_batch(struct session *s, size_t from, size_t *to)
 
     while (i < s->nitems && (bytes < most || i % s->opt->sides)) {
         struct bench_item *it = &s->item[i++];
-        char text[512];
         int rc;
 
         progress(s, "preparing %zu of %zu", i, s->nitems);
@@ -275,8 +274,6 @@ static int open_batch(struct session *s, size_t from, size_t *to)
         case_begin(s, it);
         rc = bench_item_open(it, &s->bench, s->set[it->side][0], it->side ? it - 1 : NULL);
         nvtx_end(s->opt->nvtx);
-        if (kernel_set_note(s->set[it->side][0], text, sizeof text))
-            note(s, text);
         bytes += it->side && it[-1].runner ? 0 : it->bytes;
         if (rc < 0) {
             bench_item_close(it);
@@ -375,7 +372,7 @@ static int hand_out(struct session *s, size_t from, size_t to, unsigned repeat, 
         if (owner[i]->runner)
             floor = bench_item_floor(owner[i], &s->bench, rec[i].temperature);
         bench_settle(&rec[i], clock, &floor, precision);
-        rc = s->sink->result(s->sink->ctx, repeat, owner[i]->side, &rec[i], err);
+        rc = s->sink->result(s->sink->ctx, repeat, owner[i]->side, &rec[i], owner[i]->cause, err);
     }
     free(owner);
     free(view);
@@ -454,7 +451,10 @@ int benchmark_run(const struct benchmark_options *opt, const struct case_list *c
     roofs_init(&s.roofs);
     s.runner = (struct runner_options){
         .golden_dir = opt->golden_dir,
+        .golden_read_only = opt->golden_read_only,
         .workers = opt->workers,
+        .warn = sink->warn,
+        .ctx = sink->ctx,
         .nvtx = opt->nvtx,
     };
     make_items(&s, cases);

@@ -37,6 +37,7 @@ struct benchmark_options {
     unsigned sides;                       /* 1, or 2 to compare two kernel sets */
     const char *kernels[BENCHMARK_SIDES]; /* folder of each side; NULL: our own */
     const char *golden_dir;               /* may be NULL */
+    bool golden_read_only;                /* nothing can be stored there */
     const char *sheet_dir;                /* folder of the device sheets; NULL: none */
     const char *suite;                    /* name of the outermost range */
     bool cold, hot;
@@ -52,10 +53,13 @@ struct benchmark_sink {
     void *ctx;
     int (*opened)(void *ctx, const struct device_info *info, struct err *err);
     int (*ceiling)(void *ctx, const struct ceiling_record *rec, struct err *err);
-    /* One settled record; its samples are valid during the call only. */
+    /* One settled record; its samples are valid during the call only. `cause`: of one that is not
+       valid, the error that kept it from being timed; ERR_NONE when it was judged instead. */
     int (*result)(void *ctx, unsigned repeat, unsigned side, const struct bench_record *rec,
-                  struct err *err);
+                  enum err_kind cause, struct err *err);
     void (*note)(void *ctx, const char *text); /* what the user should see as it happens */
+    /* What costs nothing but time; once for each worker and load that sees it. May be NULL. */
+    void (*warn)(void *ctx, const char *text);
     /* Records of `repeat` have come for all of the first `cases` of the list. May be NULL. */
     void (*repeat_done)(void *ctx, unsigned repeat, size_t cases);
     /* What goes on just now, a few words; for a terminal. May be NULL. */

@@ -1,9 +1,6 @@
 #include "measure/golden_cache.h"
 
-#include <errno.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "problem/operator.h"
@@ -33,17 +30,12 @@ static bool worth_storing(const struct golden *g, double seconds)
 static void warn_with(const struct golden_source *src, const char *text)
 {
     if (src->warn != NULL)
-        src->warn(text);
+        src->warn(src->ctx, text);
 }
 
 bool golden_cache_writable(const char *dir, struct err *why)
 {
-    if (dir_make(dir, why) < 0)
-        return false;
-    if (access(dir, W_OK | X_OK) == 0)
-        return true;
-    err_set(why, ERR_SYSTEM, "%s: cannot write: %s", dir, strerror(errno));
-    return false;
+    return dir_writable(dir, why) == 0;
 }
 
 /* True when the cache had it. */

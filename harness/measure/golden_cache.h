@@ -15,7 +15,8 @@ struct golden_source {
     bool read_only; /* store nothing, for golden_cache_writable() said no */
     /* Told of a damaged file (it is computed anew and replaced) and of one that cannot be written;
      * may be NULL. */
-    void (*warn)(const char *text);
+    void (*warn)(void *ctx, const char *text);
+    void *ctx;
 };
 
 /* Initialises and fills `g`. *cached: it came from the cache; *seconds: what the reference took, 0

@@ -39,7 +39,7 @@ static int find_kernels(struct runner *r, struct kernel_set *set, struct err *er
     }
     char note[512];
     if (r->opt.warn != NULL && kernel_set_note(set, note, sizeof(note)))
-        r->opt.warn(note);
+        r->opt.warn(r->opt.ctx, note);
     return 0;
 }
 
@@ -115,7 +115,7 @@ static void see_launch(void *ctx, const struct launch *l)
 void runner_phase(const struct runner *r, const char *what)
 {
     if (r->opt.phase != NULL)
-        r->opt.phase(r->opt.phase_ctx, what);
+        r->opt.phase(r->opt.ctx, what);
 }
 
 /* The case's inputs and what is expected of it. */
@@ -126,6 +126,7 @@ static int pose(struct runner *r, struct err *err)
         .dir = r->opt.golden_dir,
         .workers = r->opt.workers,
         .warn = r->opt.warn,
+        .ctx = r->opt.ctx,
         .only_slow = true,
         .read_only = r->opt.golden_read_only,
     };

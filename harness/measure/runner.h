@@ -24,10 +24,10 @@ struct runner_options {
     struct nvtx *nvtx;      /* may be NULL */
     /* Told what costs nothing but time, such as a damaged golden that was computed anew; may be
      * NULL. */
-    void (*warn)(const char *text);
+    void (*warn)(void *ctx, const char *text);
     /* Told what is done next, for the supervisor; may be NULL. */
     void (*phase)(void *ctx, const char *what);
-    void *phase_ctx;
+    void *ctx;               /* of both */
     const char *kernels_dir; /* for the repro command; NULL: our own set */
     /* A runner of the same case on the same device, closed just before or after this one and not
        used in between: its inputs, golden and buffers are used, so that two kernels are compared on

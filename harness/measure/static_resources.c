@@ -223,7 +223,9 @@ int resources_collect(struct resources *r, const char *kernels_dir, struct err *
     if (rc == 0)
         rc = dir_each(c.dir, visit, &c, err);
     if (rc == 0 && !c.logs)
-        rc = err_set(err, ERR_MISSING, "%s: no kernel built for CUDA: install nvcc and run make",
+        rc = err_set(err, ERR_MISSING,
+                     kernels_dir ? "%s: no .cu or .fatbin in it"
+                                 : "%s: no kernel built for CUDA: install nvcc and run make",
                      c.dir);
     text_release(&own);
     return rc;

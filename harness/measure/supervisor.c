@@ -47,7 +47,7 @@ static size_t rx_size(const struct supervisor_job *job)
     size_t payload = job->result_size;
     payload = payload > sizeof(struct device_info) ? payload : sizeof(struct device_info);
     payload = payload > sizeof(struct err) ? payload : sizeof(struct err);
-    payload = payload > SUPERVISOR_PHASE_BYTES ? payload : SUPERVISOR_PHASE_BYTES;
+    payload = payload > SUPERVISOR_WARNING_BYTES ? payload : SUPERVISOR_WARNING_BYTES;
     return sizeof(struct supervisor_frame) + payload;
 }
 
@@ -184,6 +184,15 @@ static int open_failed(struct supervisor *s, struct worker *w, const struct err 
     return no_worker(s, why, err);
 }
 
+static void pass_warning(const struct supervisor *s, const void *payload)
+{
+    char text[SUPERVISOR_WARNING_BYTES];
+    memcpy(text, payload, sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    if (s->job->warned != NULL)
+        s->job->warned(s->job->parent, text);
+}
+
 static int handle(struct supervisor *s, struct worker *w, const struct supervisor_frame *f,
                   const void *payload, struct err *err)
 {
@@ -194,6 +203,10 @@ static int handle(struct supervisor *s, struct worker *w, const struct superviso
     if (f->kind == FRAME_PHASE) {
         memcpy(w->phase, payload, sizeof(w->phase));
         w->phase[sizeof(w->phase) - 1] = '\0';
+        return 0;
+    }
+    if (f->kind == FRAME_WARNING) {
+        pass_warning(s, payload);
         return 0;
     }
     w->state = WORKER_IDLE;
@@ -214,6 +227,8 @@ static bool acceptable(const struct supervisor *s, const struct worker *w,
         return w->state == WORKER_OPENING && f->size == sizeof(struct err);
     case FRAME_PHASE:
         return w->state == WORKER_BUSY && f->size == sizeof(w->phase);
+    case FRAME_WARNING:
+        return w->state == WORKER_BUSY && f->size == SUPERVISOR_WARNING_BYTES;
     case FRAME_RESULT:
         return w->state == WORKER_BUSY && f->index == w->index && f->size == s->job->result_size;
     }
@@ -362,7 +377,7 @@ static int supervise(struct supervisor *s, struct err *err)
 static int run_here(const struct supervisor_job *job, struct err *err)
 {
     struct device_info info;
-    struct supervisor_link link = {.socket = -1};
+    struct supervisor_link link = {.socket = -1, .job = job};
     memset(&info, 0, sizeof(info));
     if (job->open(job->worker, &info, err) < 0)
         return -1;

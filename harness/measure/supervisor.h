@@ -26,11 +26,15 @@
 
 struct supervisor_link {
     int socket; /* -1 in process */
+    const struct supervisor_job *job;
 };
 
 /* Tells the parent what the worker is about to do, so that a death or a hang can be told with it.
  */
 void supervisor_phase(const struct supervisor_link *link, const char *what);
+/* Has warned() called, so that all workers' warnings come from one process, which can tell each
+   once. */
+void supervisor_warn(const struct supervisor_link *link, const char *text);
 
 struct supervisor_job {
     size_t count;       /* indices 0..count-1 */
@@ -50,6 +54,7 @@ struct supervisor_job {
     int (*opened)(void *parent, const struct device_info *info, struct err *err);
     int (*done)(void *parent, size_t index, const void *result, struct err *err); /* as they come */
     void (*lost)(void *parent, size_t index, const char *why, void *result);
+    void (*warned)(void *parent, const char *text); /* may be NULL */
 };
 
 /* -1 when the first worker cannot open its device, when opened() or done() fails, or when no worker
@@ -58,12 +63,13 @@ int supervisor_run(const struct supervisor_job *job, struct err *err);
 
 /* --- between supervisor.c and supervisor_worker.c --------------------------------------------- */
 
-enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_PHASE, FRAME_RESULT };
+enum supervisor_kind { FRAME_HELLO, FRAME_OPEN_FAILED, FRAME_PHASE, FRAME_WARNING, FRAME_RESULT };
 
-#define SUPERVISOR_PHASE_BYTES 96
+#define SUPERVISOR_PHASE_BYTES   96
+#define SUPERVISOR_WARNING_BYTES 1024
 
-/* What a worker sends; a struct device_info, a struct err, a text of SUPERVISOR_PHASE_BYTES or a
-   result follows. */
+/* What a worker sends; a struct device_info, a struct err, a text of SUPERVISOR_PHASE_BYTES or
+   SUPERVISOR_WARNING_BYTES or a result follows. */
 struct supervisor_frame {
     enum supervisor_kind kind;
     bool retire; /* the worker ends after this */

@@ -41,6 +41,17 @@ void supervisor_phase(const struct supervisor_link *link, const char *what)
                    (struct supervisor_frame){.kind = FRAME_PHASE, .size = sizeof(text)}, text);
 }
 
+void supervisor_warn(const struct supervisor_link *link, const char *text)
+{
+    char cut[SUPERVISOR_WARNING_BYTES] = "";
+    snprintf(cut, sizeof(cut), "%s", text);
+    if (link->socket >= 0)
+        send_frame(link->socket,
+                   (struct supervisor_frame){.kind = FRAME_WARNING, .size = sizeof(cut)}, cut);
+    else if (link->job->warned != NULL)
+        link->job->warned(link->job->parent, cut);
+}
+
 static bool receive_index(int socket, size_t *index)
 {
     char *at = (char *)index;
@@ -88,7 +99,7 @@ _Noreturn void supervisor_worker(const struct supervisor_job *job, int socket)
     if (open_worker(job, socket) < 0)
         exit(0);
     void *result = xcalloc(1, job->result_size);
-    struct supervisor_link link = {.socket = socket};
+    struct supervisor_link link = {.socket = socket, .job = job};
     size_t index;
     bool retire = false;
     while (!retire && receive_index(socket, &index)) {

@@ -233,3 +233,19 @@ int report_write(const struct report *r, const char *folder, char *note, size_t 
     text_release(&w.page);
     return rc;
 }
+
+int report_check(const char *folder, struct err *err)
+{
+    static const char *const names[] = {"report.txt", "report.md", "junit.xml", "report.html"};
+    int rc = dir_writable(folder, err);
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && rc == 0; i++) {
+        struct text path;
+
+        text_init(&path);
+        text_addf(&path, "%s/%s", folder, names[i]);
+        rc = file_writable(path.data, err);
+        text_release(&path);
+    }
+    return rc;
+}

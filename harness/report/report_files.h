@@ -23,6 +23,10 @@ struct report {
  */
 int report_write(const struct report *r, const char *folder, char *note, size_t n, struct err *err);
 
+/* Whether report_write() could write there now: makes the folder, and makes and removes files in
+   it. ERR_INPUT naming what is in the way. */
+int report_check(const char *folder, struct err *err);
+
 /* The text of report.txt. */
 void report_text(const struct report *r, struct text *out);
 
