@@ -243,26 +243,57 @@ static void false_discovery_skips_nan(void **state)
     stats_fdr(p, 0, q);
 }
 
-static void bootstrap_repeats_and_covers(void **state)
+/* scipy 1.17.1: norm.sf(sqrt(n / (n - 1)) * t.ppf((1 + confidence) / 2, n - 1)). */
+static void bootstrap_tails_are_students(void **state)
 {
-    struct bootstrap how = {.resamples = 300, .confidence = 0.95, .seed = 1};
-    struct interval first, again;
-    unsigned covered = 0;
-    double x[15];
+    static const struct {
+        size_t n;
+        double confidence, tail;
+    } known[] = {{3, 0.95, 6.8341373119412818e-08},  {6, 0.95, 0.0024318031746115667},
+                 {7, 0.95, 0.0041091538156371437},   {12, 0.95, 0.010756614916552488},
+                 {16, 0.95, 0.013855570404766664},   {64, 0.95, 0.021997526227984173},
+                 {1000, 0.95, 0.024804305905564303}, {6, 0.90, 0.013643939327895023},
+                 {13, 0.99, 0.00073824365359363578}};
 
     (void)state;
-    for (uint64_t trial = 0; trial < 200; trial++) {
-        for (uint64_t i = 0; i < COUNT(x); i++)
+    for (size_t i = 0; i < COUNT(known); i++)
+        near(stats_bootstrap_tail(known[i].n, known[i].confidence) / known[i].tail, 1.0, 1e-9);
+    near(stats_bootstrap_tail(1, 0.95), 0.025, 1e-15);
+    near(stats_bootstrap_tail(2, 0.95), 0.0, 1e-70); /* t is 12.7: beyond any resample */
+}
+
+static unsigned covered_of_1000(size_t n, const struct bootstrap *how)
+{
+    unsigned covered = 0;
+    double x[16];
+
+    for (uint64_t trial = 0; trial < 1000; trial++) {
+        struct interval got;
+
+        for (uint64_t i = 0; i < n; i++)
             x[i] = rng_normal(rng_key(trial, "cover"), i);
-        first = stats_location_interval(x, COUNT(x), &how);
-        covered += first.low <= 0.0 && 0.0 <= first.high;
+        got = stats_location_interval(x, n, how);
+        covered += got.low <= 0.0 && 0.0 <= got.high;
     }
-    again = stats_location_interval(x, COUNT(x), &how);
+    return covered;
+}
+
+static void bootstrap_repeats_and_covers(void **state)
+{
+    static const double x[] = {0.3, -0.1, 0.7, 0.2, 0.9, -0.4, 0.1};
+    struct bootstrap how = {.resamples = 299, .confidence = 0.95, .seed = 1};
+    struct interval first = stats_location_interval(x, COUNT(x), &how);
+    struct interval again = stats_location_interval(x, COUNT(x), &how);
+
+    (void)state;
     assert_true(first.low == again.low && first.high == again.high);
-    /* The percentile interval of 15 samples covers a little less than 95%. */
-    assert_in_range(covered, 176, 198);
     first = stats_shift_interval(x, COUNT(x), x, COUNT(x), &how);
     assert_true(first.low < 0.0 && first.high > 0.0);
+    /* 950 of 1000 less 3.3 standard errors; plain percentiles give 860 and 920. The interval of 6
+       cannot reach further than its extremes, which costs a percent. */
+    assert_in_range(covered_of_1000(12, &how), 928, 980);
+    assert_in_range(covered_of_1000(16, &how), 928, 980);
+    assert_in_range(covered_of_1000(6, &how), 915, 980);
 }
 
 int main(void)
@@ -279,6 +310,7 @@ int main(void)
         cmocka_unit_test(approximation_joins_the_exact_test),
         cmocka_unit_test(false_discovery_rate_as_published),
         cmocka_unit_test(false_discovery_skips_nan),
+        cmocka_unit_test(bootstrap_tails_are_students),
         cmocka_unit_test(bootstrap_repeats_and_covers),
     };
 

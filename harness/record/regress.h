@@ -5,17 +5,18 @@
  * and the memory layout of their time, so pooling them would claim a certainty that is not there.
  * Effects are ratios, worked on as logarithms.
  *
- *   paired    the k-th rounds of both sides were measured one after the other; the effect is the
- *             centre of the log ratios (Hodges-Lehmann), its p by the signed-rank test
+ *   paired    the rounds of the same number (else the k-th ones) of both sides were measured one
+ *             after the other; the effect is the centre of the log ratios (Hodges-Lehmann), its p
+ *             by the signed-rank test. A round that one side lacks is left out
  *   unpaired  else; the effect is the Hodges-Lehmann shift, its p by the rank-sum test. The margin
  *             then grows by the spread of the rounds of either side: a machine that drifted that
  *             much during a run can be believed to have drifted so between the runs
  *
  * A case is called SLOWER or FASTER when the data reject, at the false-discovery rate over the
  * whole suite (Benjamini and Hochberg 1995), that its effect lies within the margin; SAME when
- * the bootstrap interval of the effect (rounds drawn with replacement) lies within the threshold;
- * UNSURE when neither can be said. So a change of less than the threshold is never called,
- * however many samples say so.
+ * the bootstrap interval of the effect (rounds drawn with replacement) lies within the threshold,
+ * with what the steps of the event timer can hide; UNSURE when neither can be said. So a change of
+ * less than the threshold is never called, however many samples say so.
  */
 #ifndef RECORD_REGRESS_H
 #define RECORD_REGRESS_H
@@ -55,9 +56,11 @@ struct rounds {
     unsigned count;
     double us[REGRESS_MAX_ROUNDS];
     double first_s[REGRESS_MAX_ROUNDS], last_s[REGRESS_MAX_ROUNDS]; /* when; NAN when not kept */
-    unsigned nsamples, nflagged;                                    /* used and left out */
-    double tick_us;    /* step of the event timer per launch; 0 when not known */
-    char invalid[512]; /* why the side must not be used; "" when it may */
+    unsigned number[REGRESS_MAX_ROUNDS]; /* as recorded, when `numbered` */
+    bool numbered; /* one record holds them all, and none were merged: equal numbers are pairs */
+    unsigned nsamples, nflagged; /* used and left out */
+    double tick_us;              /* step of the event timer per launch; 0 when not known */
+    char invalid[512];           /* why the side must not be used; "" when it may */
 };
 
 /*
@@ -80,7 +83,8 @@ struct regress_result {
     double margin;            /* the share that was tested against */
     double p, q;
     /* Smallest slowdown that these rounds, with their scatter, would have shown when alone in the
-       suite; infinite when none: too few rounds. */
+       suite; infinite when none: too few rounds. At least what the event timer can tell. Other
+       rounds scatter otherwise: a slowdown of this size is called about every second time. */
     double detectable;
     char reason[600]; /* why INVALID or UNSURE; else "" */
 };

@@ -222,9 +222,44 @@ static void resample(const double *x, size_t n, uint64_t key, unsigned round, do
         out[i] = x[rng_below(key, (uint64_t)round * n + i, n)];
 }
 
-static struct interval percentiles(const double *estimate, const struct bootstrap *how)
+/* P(|T| < sqrt(df) tan(angle)) of Student's T: the finite series of Abramowitz and Stegun (1964),
+   26.7.3 and 26.7.4. */
+static double student_within(double angle, size_t df)
 {
-    double tail = (1.0 - how->confidence) / 2;
+    double c2 = cos(angle) * cos(angle);
+    double term = df % 2 ? cos(angle) : 1.0;
+    double sum = 0.0;
+
+    for (size_t k = df % 2; k + 2 <= df; k += 2) {
+        sum += term;
+        term *= c2 * (double)(k + 1) / (double)(k + 2);
+    }
+    sum *= sin(angle);
+    return df % 2 ? (angle + sum) / acos(0.0) : sum;
+}
+
+double stats_bootstrap_tail(size_t n, double confidence)
+{
+    double low = 0.0;
+    double high = acos(0.0); /* an infinite T */
+
+    if (n < 2)
+        return (1.0 - confidence) / 2;
+    for (int i = 0; i < 64; i++) {
+        double middle = (low + high) / 2;
+
+        if (student_within(middle, n - 1) < confidence)
+            low = middle;
+        else
+            high = middle;
+    }
+    /* sqrt(n/(n-1)) t = sqrt(n) tan(angle), and Phi(-x) = erfc(x / sqrt 2) / 2. */
+    return 0.5 * erfc(sqrt((double)n / 2) * tan(low));
+}
+
+static struct interval percentiles(const double *estimate, size_t n, const struct bootstrap *how)
+{
+    double tail = stats_bootstrap_tail(n, how->confidence);
 
     return (struct interval){stats_quantile(estimate, how->resamples, tail),
                              stats_quantile(estimate, how->resamples, 1.0 - tail)};
@@ -242,7 +277,7 @@ struct interval stats_location_interval(const double *x, size_t n, const struct 
             resample(x, n, key, r, draw);
         estimate[r] = stats_location(draw, n);
     }
-    out = percentiles(estimate, how);
+    out = percentiles(estimate, n, how);
     free(draw);
     free(estimate);
     return out;
@@ -265,7 +300,7 @@ struct interval stats_shift_interval(const double *a, size_t na, const double *b
             resample(b, nb, key_b, r, draw_b);
         estimate[r] = stats_shift(draw_a, na, draw_b, nb);
     }
-    out = percentiles(estimate, how);
+    out = percentiles(estimate, na < nb ? na : nb, how);
     free(draw_a);
     free(draw_b);
     free(estimate);

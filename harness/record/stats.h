@@ -33,7 +33,12 @@ double stats_location(const double *x, size_t n);
 /* Hodges-Lehmann shift from a to b: the median of all b_j - a_i. */
 double stats_shift(const double *a, size_t na, const double *b, size_t nb);
 
-/* Percentile bootstrap: whole rounds are drawn with replacement, `resamples` times. */
+/*
+ * Percentile bootstrap: whole rounds are drawn with replacement, `resamples` times. The plain
+ * percentiles of few rounds cover too little (of 6 rounds 86%, of 12 92% instead of 95%): they miss
+ * the factor sqrt(n/(n-1)) and take the normal's quantile where Student's belongs. So the tails
+ * are cut at stats_bootstrap_tail(), of two samples at that of the smaller.
+ */
 struct bootstrap {
     unsigned resamples;
     double confidence;
@@ -42,6 +47,10 @@ struct bootstrap {
 struct interval stats_location_interval(const double *x, size_t n, const struct bootstrap *how);
 struct interval stats_shift_interval(const double *a, size_t na, const double *b, size_t nb,
                                      const struct bootstrap *how);
+/* The expanded percentile interval's share in each tail: Phi(-sqrt(n/(n-1)) t), t Student's
+   quantile with n-1 degrees of freedom (T. Hesterberg, "What Teachers Should Know About the
+   Bootstrap", 2015). (1-confidence)/2 for n < 2, and in the limit. */
+double stats_bootstrap_tail(size_t n, double confidence);
 
 /*
  * One-sided p of "the centre of x is above `origin`": Wilcoxon's signed-rank test, which is the

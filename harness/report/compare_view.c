@@ -176,7 +176,7 @@ static void view_timings(enum view view, const struct comparison *c,
         return;
     snprintf(
         title, sizeof title,
-        "Times (threshold %.2g%%, false discovery rate %.2g%%, %.0f%% intervals by bootstrap over "
+        "Times (threshold %.4g%%, false discovery rate %.4g%%, %.0f%% intervals by bootstrap over "
         "rounds)",
         100.0 * opt->threshold, 100.0 * opt->fdr, 100.0 * opt->bootstrap.confidence);
     view_heading(view, title, out);
