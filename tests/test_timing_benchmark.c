@@ -118,7 +118,8 @@ static void run_case(struct benchmark_options *opt, const char *text, struct see
     opt->sheet_dir = "cases/devices";
     opt->suite = "test";
     opt->rounds = 4;
-    opt->budget_s = 0.05;
+    if (!(opt->budget_s > 0))
+        opt->budget_s = 0.05;
     case_list_init(&cases);
     if (case_line_expand(text, TIER_SMOKE, &cases, &err) < 0 ||
         benchmark_run(opt, &cases, &sink, &err) < 0)
@@ -174,6 +175,24 @@ static void test_two_sides_get_the_same_rounds(void **data)
     assert_int_equal(s.rounds[0], 4);
     assert_int_equal(s.rounds[1], 4);
     assert_int_equal(s.record[0].temperature, BENCH_COLD); /* asked for by name */
+}
+
+/* Rounds beyond those planned are for an interval that is open, within the budget. */
+static void test_an_open_interval_gets_further_rounds(void **data)
+{
+    struct benchmark_options opt = {.sides = 2, .hot = true, .most_rounds = 9, .budget_s = 60};
+    struct seen s;
+
+    (void)data;
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.results, 2);
+    assert_int_equal(s.rounds[0], s.rounds[1]); /* both, though only one may be open */
+    assert_in_range(s.rounds[0], 4, 9);
+    assert_true(s.rounds[0] == 9 || (s.record[0].converged && s.record[1].converged));
+    opt.budget_s = 1e-9; /* spent in the first round */
+    run_case(&opt, CASE, &s);
+    assert_int_equal(s.rounds[0], 4);
+    assert_int_equal(s.rounds[1], 4);
 }
 
 /* A kernel set of one source. */
@@ -433,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_right_kernel_is_timed),
         cmocka_unit_test(test_two_sides_get_the_same_rounds),
+        cmocka_unit_test(test_an_open_interval_gets_further_rounds),
         cmocka_unit_test(test_a_wrong_kernel_is_not),
         cmocka_unit_test(test_a_kernel_that_goes_wrong_while_timed_is_not_believed),
         cmocka_unit_test(test_damage_to_shared_buffers_is_charged_to_who_does_it),

@@ -290,6 +290,34 @@ static void test_stop_rule(void **data)
     assert_false(timing_converged(s, 40, 1e9));
 }
 
+/* Nine rounds at 100 us, four at 103: every sample agrees with its round, so more of them would not
+   help; more rounds would. */
+static void test_rounds_that_differ_want_more_rounds(void **data)
+{
+    struct bench_sample s[13 * 10];
+    struct timing t = {.sample = s, .nsamples = 13 * 10};
+    struct interval i;
+
+    (void)data;
+    memset(s, 0, sizeof s);
+    for (unsigned k = 0; k < 13 * 10; k++) {
+        s[k].round = k / 10;
+        s[k].us = s[k].round % 3 == 1 ? 103 : 100;
+    }
+    t.params.precision = 0.005;
+    t.params.budget_s = 1;
+    i = timing_interval(s, t.nsamples);
+    assert_true(i.low == 100 && i.high == 103);
+    assert_true(timing_round_has_enough(&t));
+    assert_true(timing_wants_more(&t));
+    t.spent_s = 1;
+    assert_false(timing_wants_more(&t));
+    t.spent_s = 0;
+    for (unsigned k = 0; k < 13 * 10; k++)
+        s[k].us = 100 + 0.01 * (k % 7);
+    assert_false(timing_wants_more(&t));
+}
+
 static void test_noise_takes_samples_until_the_budget_is_spent(void **data)
 {
     struct fixture *f = *data;
@@ -327,6 +355,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_without_a_restore, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures_are_not_samples, set_up, tear_down),
         cmocka_unit_test(test_stop_rule),
+        cmocka_unit_test(test_rounds_that_differ_want_more_rounds),
         cmocka_unit_test_setup_teardown(test_noise_takes_samples_until_the_budget_is_spent, set_up,
                                         tear_down),
     };

@@ -193,7 +193,7 @@ static void test_not_converged_is_said(void **data)
     set_up(&f);
     for (unsigned i = 0; i < SAMPLES; i += 2)
         f.s[i].us = 130;
-    assert_outcome(&f, true, "budget spent before the interval closed");
+    assert_outcome(&f, true, "its rounds or its budget were spent before the interval closed");
     assert_false(f.r.converged);
 }
 

@@ -114,7 +114,8 @@ static int renew(struct bench_item *it, const struct bench_rig *b, struct kernel
 {
     struct timing *cold = &it->timing[BENCH_COLD];
 
-    if (!b->wanted[BENCH_COLD] || cold->estimate_us > cold->params.long_run_us)
+    if (!b->wanted[BENCH_COLD] || it->enough[BENCH_COLD] ||
+        cold->estimate_us > cold->params.long_run_us)
         return 0; /* fetching the code is nothing in a long run */
     if (runner_rebind(it->runner, set, err) < 0)
         return -1;
@@ -128,7 +129,7 @@ int bench_item_round(struct bench_item *it, const struct bench_rig *b, struct ke
     int rc = set ? renew(it, b, set, &err) : 0;
 
     for (int t = 0; t < TEMPERATURES && rc == 0; t++) {
-        if (!b->wanted[t])
+        if (!b->wanted[t] || it->enough[t])
             continue;
         nvtx_phase_begin(b->nvtx, NVTX_TIMED, it->bytes);
         rc = timing_round(b->rig, &it->timing[t], round, &err);
@@ -142,7 +143,35 @@ void bench_item_reset(struct bench_item *it)
     for (int t = 0; t < TEMPERATURES; t++) {
         it->timing[t].nsamples = 0;
         it->timing[t].spent_s = 0;
+        it->enough[t] = false;
     }
+}
+
+/* Both sides of a case keep the same rounds. */
+static bool case_wants_more(struct bench_item *it, unsigned sides, const struct bench_rig *b)
+{
+    bool any = false;
+
+    for (int t = 0; t < TEMPERATURES; t++) {
+        bool wants = false;
+
+        for (unsigned k = 0; k < sides && b->wanted[t]; k++)
+            wants |= !it[k].rejected && timing_wants_more(&it[k].timing[t]);
+        for (unsigned k = 0; k < sides; k++)
+            it[k].enough[t] = !wants;
+        any |= wants;
+    }
+    return any;
+}
+
+size_t bench_items_want_more(struct bench_item *item, size_t cases, unsigned sides,
+                             const struct bench_rig *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < cases; i++)
+        n += case_wants_more(&item[i * sides], sides, b);
+    return n;
 }
 
 /* Where runs build on one another the golden holds after one of them; else any number of runs

@@ -35,6 +35,7 @@ struct bench_item {
     enum err_kind cause; /* of the rejection; ERR_NONE: a verdict */
     struct runner *runner;
     struct timing timing[TEMPERATURES];
+    bool enough[TEMPERATURES]; /* further rounds leave it out */
     struct cost cost;
     bool in_place; /* it has buffers that a run reads and writes */
     bool verified_after[TEMPERATURES];
@@ -60,6 +61,10 @@ int bench_item_finish(struct bench_item *it, const struct bench_rig *b, bool sha
 /* For both sides of a case once both are finished: damage that neither of them repeats is nobody's
    to show, and neither time is to be believed. */
 void bench_item_settle_damage(struct bench_item *a, struct bench_item *b);
+/* Sets `enough` for what wants no further round, of `cases` cases whose sides are adjacent. Returns
+   how many cases want one. */
+size_t bench_items_want_more(struct bench_item *item, size_t cases, unsigned sides,
+                             const struct bench_rig *b);
 /* Forgets the samples, so that the rounds can start anew. */
 void bench_item_reset(struct bench_item *it);
 

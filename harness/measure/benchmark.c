@@ -20,7 +20,7 @@
 #define BATCH_SHARE 12
 #define BATCH_LIMIT ((uint64_t)10 << 30)
 
-#define MAX_PLACES 16 /* loads of a kernel set, one a round; more rounds start over */
+#define MAX_PLACES 32 /* loads of a kernel set, one a round; more rounds start over */
 
 struct session {
     const struct benchmark_options *opt;
@@ -181,10 +181,24 @@ static int open_rig(struct session *s, struct err *err)
     return 0;
 }
 
+/* Planned rounds are for every case; further ones, as far as there are places, for those whose
+   interval is still open. What the user asked for is what is done, and no number of rounds closes
+   the interval of an emulation. */
+static unsigned most_rounds(const struct session *s)
+{
+    unsigned planned = choose_rounds(s);
+
+    if (s->opt->most_rounds)
+        return s->opt->most_rounds;
+    if (s->opt->rounds || device_info(s->device)->kind == DEVICE_CPU || planned > MAX_PLACES)
+        return planned;
+    return MAX_PLACES;
+}
+
 /* Modules of a set are loaded when a round first wants them, so the sides take turns in memory. */
 static int open_sets(struct session *s, struct err *err)
 {
-    unsigned rounds = choose_rounds(s);
+    unsigned rounds = most_rounds(s);
 
     s->places = device_info(s->device)->kind == DEVICE_CPU ? 1 : rounds;
     s->places = s->places < MAX_PLACES ? s->places : MAX_PLACES;
@@ -303,27 +317,40 @@ static struct bench_item *in_turn(struct session *s, size_t i, unsigned round)
     return &s->item[sides == 2 && round % 2 ? i ^ 1 : i];
 }
 
+/* 0 done, 1 the device was lost. */
+static int run_round(struct session *s, size_t from, size_t to, unsigned repeat, unsigned round)
+{
+    for (size_t i = from; i < to; i++) {
+        struct bench_item *it = in_turn(s, i, round);
+        int rc;
+
+        if (it->rejected)
+            continue;
+        case_begin(s, it);
+        rc = bench_item_round(it, &s->bench, place_of(s, it, repeat, round), round);
+        nvtx_end(s->opt->nvtx);
+        if (rc < 0 && !device_works(s))
+            return 1;
+    }
+    return 0;
+}
+
 /* 0 done, 1 the device was lost, -1 the run must end. */
 static int run_rounds(struct session *s, size_t from, size_t to, unsigned repeat, struct err *err)
 {
-    for (unsigned r = 0; r < s->bench.rounds; r++) {
-        progress(s, "cases %zu to %zu of %zu, repeat %u of %u, round %u of %u",
-                 from / s->opt->sides + 1, to / s->opt->sides, s->nitems / s->opt->sides,
-                 repeat + 1, s->opt->repeats ? s->opt->repeats : 1, r + 1, s->bench.rounds);
-        for (size_t i = from; i < to; i++) {
-            struct bench_item *it = in_turn(s, i, r);
-            int rc;
+    unsigned sides = s->opt->sides, planned = s->bench.rounds, most = most_rounds(s);
+    size_t cases = (to - from) / sides, open = cases;
 
-            if (it->rejected)
-                continue;
-            case_begin(s, it);
-            rc = bench_item_round(it, &s->bench, place_of(s, it, repeat, r), r);
-            nvtx_end(s->opt->nvtx);
-            if (rc < 0 && !device_works(s))
-                return 1;
-        }
+    for (unsigned r = 0; r < planned || (r < most && open > 0); r++) {
+        progress(s, "%zu of cases %zu to %zu of %zu, repeat %u of %u, round %u of %u", open,
+                 from / sides + 1, to / sides, s->nitems / sides, repeat + 1,
+                 s->opt->repeats ? s->opt->repeats : 1, r + 1, r < planned ? planned : most);
+        if (run_round(s, from, to, repeat, r))
+            return 1;
         if (check_sentinel(s, err) < 0)
             return -1;
+        if (r + 1 >= planned && r + 1 < most)
+            open = bench_items_want_more(&s->item[from], cases, sides, &s->bench);
     }
     return 0;
 }

@@ -41,11 +41,13 @@ struct benchmark_options {
     const char *sheet_dir;                /* folder of the device sheets; NULL: none */
     const char *suite;                    /* name of the outermost range */
     bool cold, hot;
-    unsigned rounds;   /* 0: as many as a comparison of all rows needs */
-    double budget_s;   /* per case and temperature; 0: the default */
-    unsigned repeats;  /* of all rounds, each with its own records; at least 1 */
-    unsigned workers;  /* of the CPU device and the reference; 0: all CPUs */
-    struct nvtx *nvtx; /* may be NULL */
+    unsigned rounds; /* 0: as many as a comparison of all rows needs, and more where an interval
+                          is still open */
+    unsigned most_rounds; /* with those; 0: the default */
+    double budget_s;      /* per case and temperature; 0: the default */
+    unsigned repeats;     /* of all rounds, each with its own records; at least 1 */
+    unsigned workers;     /* of the CPU device and the reference; 0: all CPUs */
+    struct nvtx *nvtx;    /* may be NULL */
 };
 
 /* Where the results go. The functions that return int stop the run with -1. */

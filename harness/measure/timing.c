@@ -66,20 +66,6 @@ struct timing_params timing_params_default(const struct device_info *info, enum 
     return p;
 }
 
-bool timing_converged(const struct bench_sample *sample, unsigned n, double precision)
-{
-    double *us = xcalloc(n ? n : 1, sizeof *us);
-    struct interval i;
-    double median;
-
-    for (unsigned k = 0; k < n; k++)
-        us[k] = sample[k].us;
-    i = stats_median_interval(us, n, 0.95);
-    median = stats_median(us, n);
-    free(us);
-    return i.high - median <= precision * median && median - i.low <= precision * median;
-}
-
 /* --- the parts of a sample -------------------------------------------------------------------- */
 
 static int enqueue_read(const struct timing_rig *rig, struct err *err)
@@ -318,7 +304,7 @@ int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struc
             continue;
         if (timing_now_s() - from >= share)
             break;
-        if (taken % CONVERGE_STEP == 0 && timing_converged(t->sample, t->nsamples, p->precision))
+        if (taken % CONVERGE_STEP == 0 && timing_round_has_enough(t))
             break;
     }
     t->spent_s += timing_now_s() - from;

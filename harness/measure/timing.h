@@ -31,6 +31,7 @@
 #include "device/device.h"
 #include "measure/clocks.h"
 #include "record/record.h"
+#include "record/stats.h"
 
 /* Times the L2: what LRU-like policies keep of the old contents is then negligible. */
 #define EVICT_FACTOR 3
@@ -50,8 +51,8 @@ struct timing_params {
     unsigned min_per_round;
     double long_run_us;
     unsigned max_per_round;
-    double precision;      /* stop when the 95% interval of the median is within this share of it on
-                               either side */
+    double
+        precision; /* the goal: timing_interval() within this share of the median on either side */
     double window_us;      /* least length of a hot window */
     unsigned max_launches; /* most runs of a hot graph */
 };
@@ -105,6 +106,11 @@ int timing_begin(struct timing_rig *rig, const struct timing_subject *subject,
 /* Records the graphs anew, because what the subject launches has changed; runs each once, outside
    any window. */
 int timing_renew(struct timing_rig *rig, struct timing *t, struct err *err);
+/* True when more samples of the same round would tell nothing new: the interval of the median that
+   takes all samples as alike is within the precision. */
+bool timing_round_has_enough(const struct timing *t);
+/* True while the interval is open and the budget not spent: another round is worth its time. */
+bool timing_wants_more(const struct timing *t);
 /* Takes the samples of one round. */
 int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struct err *err);
 /* Runs once more what was timed, outside any window, so that its outputs can be judged: the
@@ -113,7 +119,9 @@ int timing_round(struct timing_rig *rig, struct timing *t, unsigned round, struc
 int timing_replay(const struct timing *t, bool single, struct err *err);
 void timing_end(struct timing *t); /* frees graphs and samples; safe to call twice */
 
-/* True when the samples' 95% interval of the median is within `precision` of it. NaN never is. */
+/* The 95% interval of the samples' median, their rounds drawn whole. */
+struct interval timing_interval(const struct bench_sample *sample, unsigned n);
+/* True when that interval is within `precision` of the median on either side. NaN never is. */
 bool timing_converged(const struct bench_sample *sample, unsigned n, double precision);
 
 double timing_now_s(void); /* monotonic */

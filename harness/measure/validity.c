@@ -108,7 +108,7 @@ static void summarise(struct bench_record *r, unsigned kept, double precision)
             good[n] = r->sample[k];
             us[n++] = r->sample[k].us;
         }
-    i = stats_median_interval(us, n, 0.95);
+    i = timing_interval(good, n);
     r->median_us = stats_median(us, n);
     r->low_us = i.low;
     r->high_us = i.high;
@@ -183,5 +183,5 @@ void bench_settle(struct bench_record *r, double reference_clock_mhz,
     if (!check_ticks(r) || !check_floor(r, floor))
         return;
     if (!r->converged)
-        say(r, "budget spent before the interval closed");
+        say(r, "its rounds or its budget were spent before the interval closed");
 }

@@ -119,11 +119,11 @@ struct bench_record {
     char case_text[512], op[64];
     enum temperature temperature;
     bool valid;
-    char reason[512]; /* why not valid, or a note ("budget spent before the interval closed") */
+    char reason[512]; /* why not valid, or a note ("... before the interval closed") */
     char repro[1200];
     unsigned nsamples;
     struct bench_sample *sample;       /* owned by the record */
-    double median_us, low_us, high_us; /* 95% interval of the median */
+    double median_us, low_us, high_us; /* 95% interval, rounds drawn whole */
     bool converged;
     double launch_overhead_us, event_tick_us; /* measured in this run */
     unsigned launches_per_sample;

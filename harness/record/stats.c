@@ -307,6 +307,107 @@ struct interval stats_shift_interval(const double *a, size_t na, const double *b
     return out;
 }
 
+/* --- samples in groups ------------------------------------------------------------------------ */
+
+struct member {
+    double x;
+    size_t group; /* its place among the groups */
+};
+
+static int by_x(const void *a, const void *b)
+{
+    const struct member *m = a;
+    const struct member *n = b;
+
+    return (m->x > n->x) - (m->x < n->x);
+}
+
+/* The samples in order, their groups counted through; *sizes: of each group. Returns how many
+   groups there are. */
+static size_t sort_groups(const double *x, const unsigned *group, size_t n, struct member *out,
+                          size_t *sizes)
+{
+    unsigned *label = xcalloc(n, sizeof *label);
+    size_t groups = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t g = 0;
+
+        while (g < groups && label[g] != group[i])
+            g++;
+        if (g == groups)
+            label[groups++] = group[i];
+        sizes[g]++;
+        out[i] = (struct member){x[i], g};
+    }
+    qsort(out, n, sizeof *out, by_x);
+    free(label);
+    return groups;
+}
+
+/* The median when the samples of group g are there times[g] times; `total` of them in all. */
+static double weighted_median(const struct member *m, const size_t *times, size_t total)
+{
+    size_t below = 0, i = 0;
+    double lower;
+
+    while ((below += times[m[i].group]) <= (total - 1) / 2)
+        i++;
+    lower = m[i].x;
+    while (below <= total / 2)
+        below += times[m[++i].group];
+    return lower == m[i].x ? lower : lower / 2 + m[i].x / 2;
+}
+
+static struct interval drawn_groups(const struct member *m, const size_t *sizes, size_t groups,
+                                    const struct bootstrap *how)
+{
+    uint64_t key = rng_key(how->seed, "groups");
+    size_t *times = xcalloc(groups, sizeof *times);
+    double *estimate = xcalloc(how->resamples, sizeof *estimate);
+    struct interval out;
+
+    for (unsigned r = 0; r < how->resamples; r++) {
+        size_t total = 0;
+
+        memset(times, 0, groups * sizeof *times);
+        for (size_t k = 0; k < groups; k++) {
+            size_t g = rng_below(key, (uint64_t)r * groups + k, groups);
+
+            times[g]++;
+            total += sizes[g];
+        }
+        estimate[r] = weighted_median(m, times, total);
+    }
+    out = percentiles(estimate, groups, how);
+    free(times);
+    free(estimate);
+    return out;
+}
+
+struct interval stats_grouped_median_interval(const double *x, const unsigned *group, size_t n,
+                                              const struct bootstrap *how)
+{
+    struct interval out = stats_median_interval(x, n, how->confidence);
+    struct member *m;
+    size_t *sizes, groups;
+
+    if (n == 0 || isnan(out.low))
+        return out;
+    m = xcalloc(n, sizeof *m);
+    sizes = xcalloc(n, sizeof *sizes);
+    groups = sort_groups(x, group, n, m, sizes);
+    if (groups > 1) {
+        struct interval drawn = drawn_groups(m, sizes, groups, how);
+
+        out.low = fmin(out.low, drawn.low);
+        out.high = fmax(out.high, drawn.high);
+    }
+    free(m);
+    free(sizes);
+    return out;
+}
+
 /* --- false discovery rate --------------------------------------------------------------------- */
 
 struct ranked_p {

@@ -47,6 +47,13 @@ struct bootstrap {
 struct interval stats_location_interval(const double *x, size_t n, const struct bootstrap *how);
 struct interval stats_shift_interval(const double *a, size_t na, const double *b, size_t nb,
                                      const struct bootstrap *how);
+/*
+ * Interval of the median of samples that came in groups: group[i] is any label of the one of x[i].
+ * Groups (rounds) scatter more than the samples of one, so whole groups are drawn; never narrower
+ * than stats_median_interval(), which is what remains of one group, and so infinite for n < 6.
+ */
+struct interval stats_grouped_median_interval(const double *x, const unsigned *group, size_t n,
+                                              const struct bootstrap *how);
 /* The expanded percentile interval's share in each tail: Phi(-sqrt(n/(n-1)) t), t Student's
    quantile with n-1 degrees of freedom (T. Hesterberg, "What Teachers Should Know About the
    Bootstrap", 2015). (1-confidence)/2 for n < 2, and in the limit. */
