@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/rng.h"
 #include "record/stats.h"
 
@@ -35,7 +36,7 @@ static void one_group_has_the_interval_of_its_samples(void **state)
     assert_true(isinf(got.low) && isinf(got.high));
     got = stats_grouped_median_interval(x, group, 0, &how);
     assert_true(isnan(got.low) && isnan(got.high));
-    x[3] = NAN;
+    x[3] = NAN64;
     got = stats_grouped_median_interval(x, group, 24, &how);
     assert_true(isnan(got.low) && isnan(got.high));
 }
