@@ -1,8 +1,9 @@
 /*
  * A kernel set. The file named like the wanted module is looked into first and, when it has the
  * entry, is the one that counts: others that have it too (of the sources, those that contain its
- * name are asked) are told of once. Otherwise all files do, for the entry may be anywhere and must
- * be there only once. Sources are compiled when they are first looked into.
+ * name are asked; of modules for a GPU, what shows in the file) are told of once. Otherwise all
+ * files do, for the entry may be anywhere and must be there only once. Sources are compiled when
+ * they are first looked into.
  */
 #include "device/kernel_set.h"
 
@@ -15,16 +16,18 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "device/cuda_image.h"
 #include "device/kernel_build.h"
 
-#define SOURCE_LIMIT ((size_t)64 << 20)
+#define FILE_LIMIT ((size_t)256 << 20)
 
 struct set_file {
     char *name;            /* "gemm.cu" */
     size_t stem;           /* length of "gemm" */
     char *built;           /* what a source was compiled into; NULL before */
-    char *text;            /* of a source that was searched for a name; NULL before */
+    char *text;            /* that is searched for names: see searched(); NULL before */
     struct module *module; /* NULL until it is loaded */
+    double load_s;         /* what that took, until it counts */
 };
 
 struct kernel_set {
@@ -160,7 +163,7 @@ static int compile(struct kernel_set *set, struct set_file *f, const char *path,
     return rc;
 }
 
-/* Compiles (not counted as loading) and loads. */
+/* Compiles (not counted as loading) and loads. The time counts once the file is wanted. */
 static int load(struct kernel_set *set, struct set_file *f, struct err *err)
 {
     struct text path;
@@ -175,10 +178,19 @@ static int load(struct kernel_set *set, struct set_file *f, struct err *err)
     begin = now_s();
     if (!rc)
         rc = module_load(set->device, f->built ? f->built : path.data, &f->module, err);
-    set->load_s += now_s() - begin;
+    f->load_s += now_s() - begin;
     if (rc < 0 && f->built)
         err_context(err, "%s", path.data);
     text_release(&path);
+    return rc;
+}
+
+static int load_wanted(struct kernel_set *set, struct set_file *f, struct err *err)
+{
+    int rc = load(set, f, err);
+
+    set->load_s += f->load_s;
+    f->load_s = 0;
     return rc;
 }
 
@@ -186,7 +198,7 @@ static int load(struct kernel_set *set, struct set_file *f, struct err *err)
 static int load_built(struct kernel_set *set, struct err *err)
 {
     for (size_t i = 0; i < set->nfiles; i++)
-        if (!is_source(set->file[i].name) && load(set, &set->file[i], err) < 0)
+        if (!is_source(set->file[i].name) && load_wanted(set, &set->file[i], err) < 0)
             return -1;
     return 0;
 }
@@ -310,41 +322,64 @@ static struct set_file *named(struct kernel_set *set, const char *module)
 
 static bool is_name_part(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* Whether a source contains the name, as a word. One that cannot be read does not: when it is
-   wanted for an entry of its own, that is told. */
+/* The text of a source; of a module for a GPU, the entries that show. Of what cannot be read,
+   nothing: when it is wanted for an entry of its own, that is told. */
+static const char *searched(struct kernel_set *set, struct set_file *f)
+{
+    struct text path, bytes, names;
+    struct err unread = ERR_INIT;
+
+    if (f->text)
+        return f->text;
+    text_init(&bytes);
+    text_init(&names);
+    file_path(set, f->name, &path);
+    if (file_read(path.data, FILE_LIMIT, &bytes, &unread) == 0 && !is_source(f->name) &&
+        cuda_image_check(path.data, bytes.data, bytes.len, &unread) == 0)
+        cuda_image_entries(bytes.data, bytes.len, &names);
+    f->text = xstrdup(is_source(f->name) ? bytes.data : names.data);
+    text_release(&path);
+    text_release(&bytes);
+    text_release(&names);
+    return f->text;
+}
+
+/* Whether the searched text contains the name, as a word. */
 static bool mentions(struct kernel_set *set, struct set_file *f, const char *entry)
 {
-    struct text path, text;
-    struct err unread = ERR_INIT;
+    const char *text = searched(set, f);
     size_t n = strlen(entry);
 
-    if (!f->text) {
-        text_init(&text);
-        file_path(set, f->name, &path);
-        f->text = xstrdup(file_read(path.data, SOURCE_LIMIT, &text, &unread) < 0 ? "" : text.data);
-        text_release(&path);
-        text_release(&text);
-    }
-    for (const char *at = f->text; (at = strstr(at, entry)) != NULL; at += n)
-        if ((at == f->text || !is_name_part(at[-1])) && !is_name_part(at[n]))
+    for (const char *at = text; (at = strstr(at, entry)) != NULL; at += n)
+        if ((at == text || !is_name_part(at[-1])) && !is_name_part(at[n]))
             return true;
     return false;
 }
 
-/* Writes down another file that has the entry that `f` has. What was built is looked into once it
-   is loaded: to load it only for this would count as the loading time of whatever is opened now. A
-   source that cannot be compiled is told of when it is wanted itself. */
+/* Whether another file has the entry, too. A module for a GPU is not loaded to look: that may mean
+   compiling PTX, and changes where others lie in the GPU's memory. What it holds compressed is seen
+   once it is loaded. A source that cannot be compiled is told of when it is wanted itself. */
+static bool rivals(struct kernel_set *set, struct set_file *f, const char *entry)
+{
+    struct err unloaded = ERR_INIT;
+
+    if (!f->module && !mentions(set, f, entry))
+        return false;
+    if (!f->module && !is_source(f->name))
+        return true;
+    return load(set, f, &unloaded) == 0 && exports(f, entry);
+}
+
+/* Writes down another file that has the entry that `f` has. */
 static void note_others(struct kernel_set *set, const struct set_file *f, const char *entry)
 {
     for (size_t i = 0; i < set->nfiles && !set->noted; i++) {
         struct set_file *other = &set->file[i];
-        struct err unloaded = ERR_INIT;
-        bool look = is_source(other->name) ? mentions(set, other, entry) : other->module != NULL;
 
-        if (other == f || !look || load(set, other, &unloaded) < 0 || !exports(other, entry))
+        if (other == f || !rivals(set, other, entry))
             continue;
         set->noted = true;
         snprintf(set->note, sizeof set->note,
@@ -360,7 +395,7 @@ static int find_anywhere(struct kernel_set *set, const char *module, const char 
     for (size_t i = 0; i < set->nfiles; i++) {
         struct set_file *f = &set->file[i];
 
-        if (load(set, f, err) < 0)
+        if (load_wanted(set, f, err) < 0)
             return -1;
         if (!exports(f, entry))
             continue;
@@ -381,7 +416,7 @@ int kernel_set_find(struct kernel_set *set, const char *module, const char *entr
 {
     struct set_file *f = named(set, module);
 
-    if (f && load(set, f, err) < 0)
+    if (f && load_wanted(set, f, err) < 0)
         return -1;
     if (f && exports(f, entry)) {
         if (!set->first)

@@ -22,13 +22,14 @@ int kernel_set_open_again(const struct kernel_set *first, struct kernel_set **ou
 void kernel_set_close(struct kernel_set *set);
 
 /* Looks `entry` up in whichever file exports it. Two files that do are ERR_INPUT unless one is
-   named `module`: that one counts, and kernel_set_note() tells of the other. ERR_MISSING names
-   module, entry and folder when none does. The kernel is owned by the set. */
+   named `module`: that one counts, and kernel_set_note() tells of the other (of one that a fatbin
+   holds compressed, which nvcc's defaults do to PTX alone, once that file is loaded). ERR_MISSING
+   names module, entry and folder when none does. The kernel is owned by the set. */
 int kernel_set_find(struct kernel_set *set, const char *module, const char *entry,
                     struct kernel **out, struct err *err);
 /* Once: what the user should know about what was found; false when there is nothing. */
 bool kernel_set_note(struct kernel_set *set, char *out, size_t n);
-/* Seconds spent loading modules so far. */
+/* Seconds spent loading modules so far, without those that were loaded only to look into them. */
 double kernel_set_load_seconds(const struct kernel_set *set);
 
 #endif
