@@ -151,6 +151,10 @@ static void impossible_dims_are_the_users_to_mend(void **state)
     expect(1, "deltarig verify --device cpu --case 'kda_chunk_scan C=64 D=128'",
            "kda_chunk_scan: needs 81920 bytes of shared memory, more than 49152");
     assert_non_null(strstr(cli.out.data, "1 case: 1 FAIL"));
+    expect(1, "deltarig resources --case 'kda_chunk_scan C=64 D=128' --out $D/resources.jsonl",
+           "1 launch, 1 that GB10 would refuse");
+    expect(0, "deltarig resources --case 'kda_chunk_scan C=32 D=128' --out $D/resources.jsonl",
+           "1 launch, 0 that GB10 would refuse");
 }
 
 static void nothing_executed_is_exit_3(void **state)
