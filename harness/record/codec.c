@@ -201,7 +201,7 @@ static int read_extent(const json_t *v, const char *key, uint32_t *out, struct e
     if (!json_is_array(v) || json_array_size(v) != 3)
         return wrong(key, "an array of three whole numbers", err);
     for (size_t i = 0; i < 3; i++) {
-        json_int_t n;
+        json_int_t n = 0;
 
         if (read_integer(json_array_get(v, i), key, 0, UINT32_MAX, &n, err) < 0)
             return -1;
@@ -230,7 +230,7 @@ static int read_checks(const json_t *v, const char *key, uint32_t *out, struct e
 
 static int read_whole(const json_t *v, const struct field *f, void *at, struct err *err)
 {
-    json_int_t n;
+    json_int_t n = 0;
 
     if (f->type == FIELD_INT) {
         if (read_integer(v, f->key, INT32_MIN, INT32_MAX, &n, err) < 0)

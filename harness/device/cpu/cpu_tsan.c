@@ -251,7 +251,7 @@ static void kernel_place(void *const *trace, char *out, size_t n)
         __sanitizer_symbolize_pc(trace[i], "%s:%l", frames, sizeof frames - 1);
         for (const char *f = frames; *f; f += strlen(f) + 1)
             if (cpu_kernel_place(f)) {
-                snprintf(out, n, "%s", f);
+                snprintf(out, n, "%.*s", (int)n - 1, f);
                 return;
             }
     }
