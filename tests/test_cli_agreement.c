@@ -1,5 +1,6 @@
 /* The commands agree: on what they say of cases, folders and kernels that will not do, with which
  * exit code, and how often. */
+#include "measure/nvtx.h"
 #include "tests/cli_run.h"
 
 static struct cli cli;
@@ -170,12 +171,25 @@ static void a_warning_is_told_once(void **state)
 #undef SIX
 }
 
+/* Of a build without NVTX's header, only under a profiler, which would wait for ranges. */
+static void missing_ranges_are_told_to_a_profiler(void **state)
+{
+    (void)state;
+    expect(0, BENCH "--case gdn_flag_clear 2>&1 >/dev/null", "");
+    assert_int_equal(cli_lines(&cli), 0);
+    expect(0,
+           "NVTX_INJECTION64_PATH=$D/none/tool.so; export NVTX_INJECTION64_PATH; " BENCH
+           "--case gdn_flag_clear 2>&1 >/dev/null",
+           nvtx_available() ? "" : "no ranges for profilers");
+    assert_int_equal(cli_lines(&cli), nvtx_available() ? 0 : 1);
+}
+
 /* `make` broke off, say: what verify calls a failure bench does not pass over. */
 static void our_own_set_must_be_complete(void **state)
 {
     (void)state;
     expect(0,
-           "mkdir -p $D/own/kernels/cpu; cp build/deltarig $D/own/; cp -r scripts cases $D/; "
+           "mkdir -p $D/own/kernels/cpu; cp build/deltarig* $D/own/; cp -r scripts cases $D/; "
            "cp build/kernels/cpu/norm.so build/kernels/cpu/bench_memory.so $D/own/kernels/cpu/",
            "");
     expect(1, "$D/own/deltarig verify --device cpu --case " PAIR, "a required entry is missing");
@@ -199,6 +213,7 @@ int main(void)
         cmocka_unit_test(all_commands_agree_on_impossible_dims),
         cmocka_unit_test(an_unwritable_cache_is_told_once),
         cmocka_unit_test(a_warning_is_told_once),
+        cmocka_unit_test(missing_ranges_are_told_to_a_profiler),
         cmocka_unit_test(our_own_set_must_be_complete),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
