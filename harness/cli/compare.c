@@ -54,9 +54,10 @@ static const struct usage usage = {
         "devices: the CPU device against a GPU whose kernels were compiled without fused\n"
         "multiply-add (`make nofma`, then verify --kernels build/kernels/cuda-nofma). It judges\n"
         "nothing: exit code 0 whenever something was compared.\n"
-        "Exit codes: 0 nothing is worse, 1 a case is slower, worse or gone, 2 bad input, 3 "
-        "nothing\n"
-        "could be compared.\n",
+        "Exit codes: 0 nothing is worse, 1 a case is slower, worse or gone or its PASS proves "
+        "less\n"
+        "than before (fewer checks, buffers or elements), 2 bad input, 3 nothing could be "
+        "compared.\n",
     .specs = specs,
     .max_words = 2,
 };

@@ -140,7 +140,7 @@ int comparison_make(const struct record_set *base, const struct record_set *next
     changes_of_verdicts(base, next, opt, out);
     changes_of_timings(base, next, opt, same_times, out);
     changes_of_resources(base, next, out);
-    if (a && b && same_times && !opt->common && comparison_empty(out))
+    if (a && b && same_times && !opt->common && out->ntimings == 0 && comparison_empty(out))
         return err_set(err, ERR_INPUT,
                        "no case of the base is among the new records: they are of other cases");
     if (out->timings_apart)
@@ -179,7 +179,7 @@ size_t comparison_worse(const struct comparison *c)
     for (size_t i = 0; i < c->ntimings; i++)
         n += c->timing[i].result.change == CHANGE_INVALID && !c->timing[i].base_rounds.invalid[0];
     for (size_t i = 0; i < c->npresences; i++)
-        n += c->presence[i].vanished;
+        n += c->presence[i].worse;
     for (size_t i = 0; i < c->nverdicts; i++)
         n += c->verdict[i].worse;
     for (size_t i = 0; i < c->noutputs; i++)
@@ -191,5 +191,7 @@ size_t comparison_worse(const struct comparison *c)
 
 bool comparison_empty(const struct comparison *c)
 {
-    return c->ntimings + c->cases_compared + c->resources_compared == 0;
+    size_t timed = c->ntimings - comparison_count(c, CHANGE_INVALID);
+
+    return timed + c->cases_compared + c->resources_compared == 0;
 }

@@ -18,16 +18,18 @@ struct timing_change {
     bool same_kernels; /* both timed the same module files */
 };
 
-/* One case whose verdict differs, or that only one side has. */
+/* One case whose verdict differs, that only one side has, or whose new verdict proves less. */
 struct verdict_change {
     const struct verify_record *base, *next; /* NULL on the side that lacks it */
     bool worse;
+    char less[200]; /* what a PASS on both sides no longer proves, "" otherwise */
 };
 
 /* One case and temperature that only one side timed. */
 struct timing_presence {
     const struct bench_record *record;
     bool vanished; /* only the base has it */
+    bool worse;    /* it vanished, or it is new and not valid */
 };
 
 /* One buffer of a case, PASS or not on both sides, whose numbers differ. */
@@ -84,7 +86,8 @@ void comparison_release(struct comparison *c);
 
 size_t comparison_count(const struct comparison *c, enum change change); /* among the timings */
 size_t comparison_worse(const struct comparison *c); /* findings that make the comparison fail */
-bool comparison_empty(const struct comparison *c);   /* nothing could be compared */
+bool comparison_empty(const struct comparison *c);   /* nothing could be compared: rows that are
+                                                        INVALID on a side say nothing */
 
 /* Parts of comparison_make, one file each. */
 void changes_of_timings(const struct record_set *base, const struct record_set *next,

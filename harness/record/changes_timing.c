@@ -45,7 +45,8 @@ static bool same_kernels(const struct bench_record *a, const struct bench_record
 static void add_presence(struct comparison *out, const struct bench_record *r, bool vanished)
 {
     out->presence = xrealloc(out->presence, out->npresences + 1, sizeof *out->presence);
-    out->presence[out->npresences++] = (struct timing_presence){r, vanished};
+    out->presence[out->npresences++] =
+        (struct timing_presence){.record = r, .vanished = vanished, .worse = vanished || !r->valid};
 }
 
 static void add_timing(struct comparison *out, const struct bench_record **base, size_t nbase,

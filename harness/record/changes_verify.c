@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -32,7 +33,8 @@ static void add_verdict(struct comparison *out, const struct verify_record *base
     if (!base && next)
         worse = next->verdict != VERDICT_PASS && next->verdict != VERDICT_SKIP;
     out->verdict = xrealloc(out->verdict, out->nverdicts + 1, sizeof *out->verdict);
-    out->verdict[out->nverdicts++] = (struct verdict_change){base, next, worse};
+    out->verdict[out->nverdicts++] =
+        (struct verdict_change){.base = base, .next = next, .worse = worse};
 }
 
 /* NaN equals NaN here: "not measured" on both sides is no change. */
@@ -47,6 +49,48 @@ const struct output_stat *find_output(const struct verify_record *r, const char 
         if (strcmp(r->output[i].buffer, buffer) == 0)
             return &r->output[i];
     return NULL;
+}
+
+/* What the base's PASS proved and the new one's does not, into `less`; false when there is no such
+   thing. Bits and ratios cannot show it: what is not compared has neither. */
+static bool proves_less(const struct verify_record *base, const struct verify_record *next,
+                        char *less, size_t size)
+{
+    for (unsigned i = 0; i < base->noutputs; i++) {
+        const struct output_stat *a = &base->output[i];
+        const struct output_stat *b = find_output(next, a->buffer);
+
+        if (b && b->compared >= a->compared)
+            continue;
+        if (!b)
+            snprintf(less, size, "%.60s is no longer compared", a->buffer);
+        else
+            snprintf(less, size, "of %.60s %llu elements are compared, they were %llu", a->buffer,
+                     (unsigned long long)b->compared, (unsigned long long)a->compared);
+        return true;
+    }
+    for (int c = 0; c < CHECK_COUNT; c++)
+        if (base->checks_run & ~next->checks_run & (uint32_t)1 << c) {
+            snprintf(less, size, "the check %s is no longer carried out",
+                     check_name((enum check)c));
+            return true;
+        }
+    return false;
+}
+
+static void note_less_proof(const struct verify_record *base, const struct verify_record *next,
+                            struct comparison *out)
+{
+    struct verdict_change *v;
+    char less[sizeof v->less];
+
+    if (base->verdict != VERDICT_PASS || next->verdict != VERDICT_PASS ||
+        !proves_less(base, next, less, sizeof less))
+        return;
+    add_verdict(out, base, next);
+    v = &out->verdict[out->nverdicts - 1];
+    v->worse = true;
+    memcpy(v->less, less, sizeof less);
 }
 
 static void compare_outputs(const struct verify_record *base, const struct verify_record *next,
@@ -94,6 +138,7 @@ void changes_of_verdicts(const struct record_set *base, const struct record_set 
         out->cases_compared++;
         if (a->verdict != b->verdict)
             add_verdict(out, a, b);
+        note_less_proof(a, b, out);
         compare_outputs(a, b, opt->same_bits, out);
     }
     for (size_t i = 0; i < next->nverify && !opt->common; i++)

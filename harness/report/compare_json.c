@@ -60,6 +60,7 @@ static void add_timings(const struct comparison *c, struct text *out)
         object(out, i, "case", c->presence[i].record->case_text);
         string(out, "temperature", temperature_name(c->presence[i].record->temperature));
         truth(out, "vanished", c->presence[i].vanished);
+        truth(out, "worse", c->presence[i].worse);
         text_add(out, "}");
     }
     text_add(out, "]");
@@ -75,6 +76,7 @@ static void add_verdicts(const struct comparison *c, struct text *out)
         string(out, "base", v->base ? verdict_name(v->base->verdict) : "");
         string(out, "new", v->next ? verdict_name(v->next->verdict) : "");
         string(out, "reason", v->next ? v->next->reason : "");
+        string(out, "proves_less", v->less);
         truth(out, "worse", v->worse);
         text_add(out, "}");
     }

@@ -28,7 +28,9 @@ void view_heading(enum view view, const char *title, struct text *out)
 {
     switch (view) {
     case VIEW_TEXT:
-        text_addf(out, "\n%s\n", title);
+        text_add(out, "\n");
+        escape_line(out, title);
+        text_add(out, "\n");
         break;
     case VIEW_MARKDOWN:
         text_add(out, "\n### ");
@@ -47,7 +49,8 @@ void view_line(enum view view, const char *line, struct text *out)
 {
     switch (view) {
     case VIEW_TEXT:
-        text_addf(out, "%s\n", line);
+        escape_line(out, line);
+        text_add(out, "\n");
         break;
     case VIEW_MARKDOWN:
         escape_markdown(out, line);
@@ -184,11 +187,13 @@ static void view_timings(enum view view, const struct comparison *c,
         comparison_times(view, c, out);
     for (size_t i = 0; i < c->npresences; i++) {
         const struct timing_presence *p = &c->presence[i];
-        char line[700];
+        char line[1200];
 
-        snprintf(line, sizeof line, "%s: %s (%s)",
-                 p->vanished ? "WORSE: timed in the base only" : "timed in the new only",
-                 p->record->case_text, temperature_name(p->record->temperature));
+        snprintf(
+            line, sizeof line, "%s%s: %s (%s)%s%.480s", p->worse ? "WORSE: " : "",
+            p->vanished ? "timed in the base only" : "timed in the new only", p->record->case_text,
+            temperature_name(p->record->temperature),
+            p->record->valid ? "" : ": not valid: ", p->record->valid ? "" : p->record->reason);
         view_line(view, line, out);
     }
 }
@@ -211,7 +216,10 @@ static void view_verdicts(enum view view, const struct comparison *c, struct tex
         table_cell(&t, "%s", v->base ? v->base->case_text : v->next->case_text);
         table_cell(&t, "%s", v->base ? verdict_name(v->base->verdict) : "-");
         table_cell(&t, "%s", v->next ? verdict_name(v->next->verdict) : "vanished");
-        table_cell(&t, "%s", v->next ? v->next->reason : "the new records lack this case");
+        table_cell(&t, "%s%s", v->less[0] ? "proves less: " : "",
+                   v->less[0] ? v->less
+                   : v->next  ? v->next->reason
+                              : "the new records lack this case");
     }
     view_heading(view, "Verdicts that changed", out);
     view_table(view, &t, out);
