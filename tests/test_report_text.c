@@ -158,7 +158,30 @@ static void escapes_keep_the_format(void **state)
     text_clear(&t);
     escape_gnuplot(&t, "a\"b\\n\n`id`");
     assert_string_equal(t.data, "\"a\\\"b\\\\n `id`\"");
+    text_clear(&t);
+    escape_line(&t, "a\x1b[2Jb\nc\td\x7f\xc2\x9b"
+                    "e\xc2\xa0\xff\xe2\x82\xac");
+    assert_string_equal(t.data, "a [2Jb c d  e\xc2\xa0\xef\xbf\xbd\xe2\x82\xac");
     text_release(&t);
+}
+
+/* A record's text neither adds a row nor reaches the terminal's cursor. */
+static void a_cell_stays_on_its_line(void **state)
+{
+    static const struct column columns[] = {{"case", 'l'}, {"verdict", 'l'}};
+    struct table t;
+    struct text out;
+
+    (void)state;
+    text_init(&out);
+    table_init(&t, columns, 2);
+    table_cell(&t, "op\x1b[1A\nop b=1  PASS");
+    table_cell(&t, "FAIL");
+    table_text(&t, &out);
+    assert_string_equal(out.data, "case                 verdict\n"
+                                  "op [1A op b=1  PASS  FAIL\n");
+    table_release(&t);
+    text_release(&out);
 }
 
 static void tables_align(void **state)
@@ -214,6 +237,7 @@ int main(void)
         cmocka_unit_test(junit_survives_any_reason),
         cmocka_unit_test(junit_of_nothing_is_a_document),
         cmocka_unit_test(escapes_keep_the_format),
+        cmocka_unit_test(a_cell_stays_on_its_line),
         cmocka_unit_test(tables_align),
         cmocka_unit_test(utf8_is_told_from_bytes),
     };

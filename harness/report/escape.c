@@ -48,6 +48,23 @@ void escape_markdown(struct text *out, const char *s)
     }
 }
 
+void escape_line(struct text *out, const char *s)
+{
+    while (*s) {
+        size_t n = utf8_length(s);
+        unsigned char c = (unsigned char)*s;
+        bool c1 = n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0; /* U+0080 to U+009F */
+
+        if (n == 0)
+            text_add(out, UTF8_REPLACEMENT);
+        else if (c < 0x20 || c == 0x7f || c1)
+            text_add(out, " ");
+        else
+            text_add_bytes(out, s, n);
+        s += n ? n : 1;
+    }
+}
+
 void escape_gnuplot(struct text *out, const char *s)
 {
     text_add(out, "\"");

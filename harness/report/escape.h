@@ -13,6 +13,10 @@ void escape_xml(struct text *out, const char *s);
 /* For a cell of a Markdown table: one line, no pipe, nothing that starts markup. */
 void escape_markdown(struct text *out, const char *s);
 
+/* For one line on a terminal: control characters, which could also move its cursor or rewrite what
+   stands there, become blanks. As many characters as `s` has. */
+void escape_line(struct text *out, const char *s);
+
 /* A double-quoted gnuplot string with its quotes; enhanced-text markup is switched off by
    the scripts. */
 void escape_gnuplot(struct text *out, const char *s);

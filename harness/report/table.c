@@ -75,7 +75,7 @@ static void text_row(const struct table *t, const size_t *width, char *const *ce
             text_add(out, "  ");
         if (t->column[c].align == 'r')
             pad(out, blank);
-        text_add(out, s);
+        escape_line(out, s);
         if (t->column[c].align != 'r' && c + 1 < t->columns)
             pad(out, blank);
     }
