@@ -64,6 +64,22 @@ static inline void cli_expect_line(struct cli *c, int code, const char *command,
         fail_msg("%s: one line is wanted, not:\n%s", command, c->out.data);
 }
 
+/* Of the program that includes this. */
+static struct cli cli;
+
+static inline void expect(int code, const char *command, const char *says)
+{
+    cli_expect(&cli, code, command, says);
+}
+
+static inline void expect_line(int code, const char *command, const char *says)
+{
+    cli_expect_line(&cli, code, command, says);
+}
+
+/* Two quick cases of one operator. */
+#define PAIR "'gdn_flag_clear words={2,3} at=1'"
+
 static inline int cli_open(struct cli *c, const char *folder)
 {
     c->folder = folder;

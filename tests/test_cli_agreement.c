@@ -3,18 +3,6 @@
 #include "measure/nvtx.h"
 #include "tests/cli_run.h"
 
-static struct cli cli;
-
-static void expect(int code, const char *command, const char *says)
-{
-    cli_expect(&cli, code, command, says);
-}
-
-static void expect_line(int code, const char *command, const char *says)
-{
-    cli_expect_line(&cli, code, command, says);
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -29,9 +17,6 @@ static int tear_down(void **state)
     (void)state;
     return cli_close(&cli);
 }
-
-/* Two quick cases of one operator. */
-#define PAIR "'gdn_flag_clear words={2,3} at=1'"
 
 #define BENCH "deltarig bench --device cpu --rounds 2 --budget 0.01 --out $D/b.jsonl "
 

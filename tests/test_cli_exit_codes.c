@@ -6,21 +6,9 @@
 
 #include "tests/cli_run.h"
 
-static struct cli cli;
-
 static int run(const char *command)
 {
     return cli_run(&cli, command);
-}
-
-static void expect(int code, const char *command, const char *says)
-{
-    cli_expect(&cli, code, command, says);
-}
-
-static void expect_line(int code, const char *command, const char *says)
-{
-    cli_expect_line(&cli, code, command, says);
 }
 
 static int set_up(void **state)
@@ -36,9 +24,6 @@ static int tear_down(void **state)
     (void)state;
     return cli_close(&cli);
 }
-
-/* Two quick cases of one operator. */
-#define PAIR "'gdn_flag_clear words={2,3} at=1'"
 
 static void help_is_everywhere(void **state)
 {

@@ -3,11 +3,9 @@
 #include "base/file.h"
 #include "tests/cli_run.h"
 
-static struct cli cli;
-
-#define PAIR  "--case 'gdn_flag_clear words={2,3} at=1' "
+#define BOTH  "--case " PAIR " "
 #define ONE   "--case 'gdn_flag_clear words=2 at=1' "
-#define BENCH "deltarig bench --device cpu --rounds 2 --budget 0.01 " PAIR
+#define BENCH "deltarig bench --device cpu --rounds 2 --budget 0.01 " BOTH
 
 static int set_up(void **state)
 {
@@ -15,7 +13,7 @@ static int set_up(void **state)
     if (cli_open(&cli, "build/tmp/outputs") != 0)
         return -1;
     return cli_run(&cli, "echo mine >$D/mine; mkdir $D/folder; mkfifo $D/pipe; "
-                         "deltarig verify --device cpu " PAIR "--out $D/a.jsonl");
+                         "deltarig verify --device cpu " BOTH "--out $D/a.jsonl");
 }
 
 static int tear_down(void **state)
@@ -29,9 +27,9 @@ static const struct {
     const char *command, *option;
     bool records;
 } writers[] = {
-    {"deltarig verify --device cpu " PAIR, "--out", true},
-    {"deltarig verify --device cpu --resume " PAIR, "--out", true},
-    {"deltarig verify --device cpu --out $D/v.jsonl " PAIR, "--junit", false},
+    {"deltarig verify --device cpu " BOTH, "--out", true},
+    {"deltarig verify --device cpu --resume " BOTH, "--out", true},
+    {"deltarig verify --device cpu --out $D/v.jsonl " BOTH, "--junit", false},
     {BENCH, "--out", true},
     {BENCH "--out $D/b.jsonl --against build/kernels/cpu", "--against-out", true},
     {"deltarig resources " ONE, "--out", true},
@@ -104,7 +102,7 @@ static void one_file_is_not_written_twice(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"deltarig verify --device cpu " PAIR "--out $D/n --junit $D/../outputs/n",
+        {"deltarig verify --device cpu " BOTH "--out $D/n --junit $D/../outputs/n",
          "--junit build/tmp/outputs/../outputs/n: is the file of --out"},
         {BENCH "--against build/kernels/cpu --out $D/n --against-out $D/n",
          "--against-out build/tmp/outputs/n: is the file of --out"},

@@ -15,9 +15,7 @@
 
 #include "device/cuda.h"
 #include "device/launch.h"
-#include "tests/fake_cuda/fake_cuda.h"
-
-#define FAKE "build/tests/fake_cuda/fake_cuda.so"
+#include "tests/fake_cuda/load.h"
 
 static const char ptx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry add() {}\n";
@@ -31,16 +29,11 @@ struct fixture {
 static int set_up(void **data)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    struct fake_state *(*reset)(void);
-    void *symbol;
     int fd;
 
-    f->library = dlopen(FAKE, RTLD_NOW | RTLD_LOCAL);
-    if (!f->library)
+    f->state = fake_load(&f->library);
+    if (!f->state)
         fail_msg("%s", dlerror());
-    symbol = dlsym(f->library, "fake_cuda_reset");
-    memcpy(&reset, &symbol, sizeof symbol);
-    f->state = reset();
     snprintf(f->path, sizeof f->path, "build/tests/fake-%d.ptx", (int)getpid());
     fd = open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(fd >= 0);

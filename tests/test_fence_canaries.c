@@ -13,22 +13,16 @@
 
 #include "device/cuda.h"
 #include "device/fence.h"
-#include "tests/fake_cuda/fake_cuda.h"
-
-#define FAKE "build/tests/fake_cuda/fake_cuda.so"
+#include "tests/fake_cuda/load.h"
 
 static int open_cuda(void **data)
 {
-    void *library = dlopen(FAKE, RTLD_NOW | RTLD_LOCAL), *symbol;
-    struct fake_state *(*reset)(void);
+    void *library;
     struct err err = ERR_INIT;
     struct device *dev = NULL;
 
-    if (!library)
+    if (!fake_load(&library))
         fail_msg("%s", dlerror());
-    symbol = dlsym(library, "fake_cuda_reset");
-    memcpy(&reset, &symbol, sizeof symbol);
-    reset(); /* the device holds the library from now on */
     if (cuda_device_open_with(FAKE, 0, &dev, &err) < 0)
         fail_msg("%s", err.text);
     dlclose(library);

@@ -13,10 +13,9 @@
 
 #include "device/cuda.h"
 #include "device/kernel_set.h"
-#include "tests/fake_cuda/fake_cuda.h"
+#include "tests/fake_cuda/load.h"
 #include "tests/scratch.h"
 
-#define FAKE "build/tests/fake_cuda/fake_cuda.so"
 #define HEAD ".version 8.0\n.target sm_90\n"
 
 struct fixture {
@@ -30,16 +29,11 @@ struct fixture {
 static int set_up(void **data)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    struct fake_state *(*reset)(void);
     struct err err = ERR_INIT;
-    void *symbol;
 
-    f->library = dlopen(FAKE, RTLD_NOW | RTLD_LOCAL);
-    if (!f->library)
+    f->state = fake_load(&f->library);
+    if (!f->state)
         fail_msg("%s", dlerror());
-    symbol = dlsym(f->library, "fake_cuda_reset");
-    memcpy(&reset, &symbol, sizeof symbol);
-    f->state = reset();
     scratch_open(&f->scratch);
     if (cuda_device_open_with(FAKE, 0, &f->device, &err) < 0)
         fail_msg("%s", err.text);

@@ -69,7 +69,7 @@ static bool same_inode(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static const char *last_part(const char *path)
+const char *path_last(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -118,7 +118,7 @@ bool file_same(const char *a, const char *b)
     bool same = strcmp(a, b) == 0 || same_inode(a, b);
 
     if (!same && !file_exists(a) && !file_exists(b))
-        same = strcmp(last_part(a), last_part(b)) == 0 && same_inode(above_a, above_b);
+        same = strcmp(path_last(a), path_last(b)) == 0 && same_inode(above_a, above_b);
     free(above_a);
     free(above_b);
     return same;

@@ -23,6 +23,8 @@ int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
 /* Whether file_replace() would succeed now: asked before long work whose result goes there. Makes
    the folder, and makes and removes a file in it. ERR_INPUT naming the path when it would not. */
 int file_writable(const char *path, struct err *err);
+/* What follows the last '/' of a path; the path when it has none. Borrows. */
+const char *path_last(const char *path);
 /* Whether both name one file, or would if it were made. */
 bool file_same(const char *a, const char *b);
 

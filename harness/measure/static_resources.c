@@ -157,7 +157,7 @@ static bool has_suffix(const char *name, const char *suffix)
 /* `path` is a fatbin; its log lies beside it. */
 static int read_log(struct collection *c, const char *path, struct err *err)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_last(path);
     char module[64], content[HASH_HEX];
     struct text log, log_path;
     struct hash hash;

@@ -51,8 +51,7 @@ struct timing_params {
     unsigned min_per_round;
     double long_run_us;
     unsigned max_per_round;
-    double
-        precision; /* the goal: timing_interval() within this share of the median on either side */
+    double precision;      /* the goal: timing_interval() this close to the median */
     double window_us;      /* least length of a hot window */
     unsigned max_launches; /* most runs of a hot graph */
 };
@@ -121,7 +120,9 @@ void timing_end(struct timing *t); /* frees graphs and samples; safe to call twi
 
 /* The 95% interval of the samples' median, their rounds drawn whole. */
 struct interval timing_interval(const struct bench_sample *sample, unsigned n);
-/* True when that interval is within `precision` of the median on either side. NaN never is. */
+/* True when an interval is within `precision` of the median on either side. NaN never is. */
+bool timing_is_close(struct interval i, double median, double precision);
+/* The two together, for these samples. */
 bool timing_converged(const struct bench_sample *sample, unsigned n, double precision);
 
 double timing_now_s(void); /* monotonic */

@@ -29,7 +29,7 @@ struct interval timing_interval(const struct bench_sample *sample, unsigned n)
     return i;
 }
 
-static bool is_close(struct interval i, double median, double precision)
+bool timing_is_close(struct interval i, double median, double precision)
 {
     return i.high - median <= precision * median && median - i.low <= precision * median;
 }
@@ -40,7 +40,7 @@ bool timing_converged(const struct bench_sample *sample, unsigned n, double prec
     double median = stats_median(us, n);
 
     free(us);
-    return is_close(timing_interval(sample, n), median, precision);
+    return timing_is_close(timing_interval(sample, n), median, precision);
 }
 
 bool timing_wants_more(const struct timing *t)
@@ -56,5 +56,5 @@ bool timing_round_has_enough(const struct timing *t)
     double median = stats_median(us, t->nsamples);
 
     free(us);
-    return is_close(i, median, t->params.precision);
+    return timing_is_close(i, median, t->params.precision);
 }

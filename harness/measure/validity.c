@@ -112,7 +112,7 @@ static void summarise(struct bench_record *r, unsigned kept, double precision)
     r->median_us = stats_median(us, n);
     r->low_us = i.low;
     r->high_us = i.high;
-    r->converged = timing_converged(good, n, precision);
+    r->converged = timing_is_close(i, r->median_us, precision);
     free(good);
     free(us);
 }

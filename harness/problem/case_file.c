@@ -125,8 +125,7 @@ struct reader {
 
 static int set_stem(struct reader *r, struct err *err)
 {
-    const char *slash = strrchr(r->path, '/');
-    const char *base = slash != NULL ? slash + 1 : r->path;
+    const char *base = path_last(r->path);
     const char *dot = strrchr(base, '.');
     size_t len = dot != NULL ? (size_t)(dot - base) : strlen(base);
     if (len == 0 || len >= sizeof(r->stem))
